@@ -1,0 +1,1 @@
+"""The book's laboratory: what notebooks need and the package does not."""
