@@ -125,6 +125,7 @@ def execute(notebook: Notebook, folder: Path, name: str = "the notebook") -> Not
         kernel_name="python3",
         timeout=SECONDS_PER_CELL,
         record_timing=False,
+        extra_arguments=["--log-level=40"],  # else each kernel warns that it talks over TCP
         resources={"metadata": {"path": str(folder)}},
     )
     client.on_cell_execute = lambda cell, cell_index: last.append(cell_index)
