@@ -20,6 +20,8 @@ STYLE = """
 .equation-graph svg{max-width:none;font:10.5px monospace}
 .equation-graph text{fill:currentColor}
 .equation-graph path{fill:none;stroke:currentColor;opacity:.45}
+table.equation-map td:last-child{min-width:18rem}
+table.equation-map code{white-space:normal;overflow-wrap:anywhere}
 """
 ROW, GAP, LETTER, TOP = 18, 56, 6.4, 30  # in pixels; a letter's width is that of the widest font
 
@@ -115,9 +117,10 @@ def drawn(found):
         pieces.append(f'<path d="{curve}"/>')
     wide, high = f"{left - GAP:.0f}", f"{height:.0f}"
     return (
+        f"<style>{STYLE}</style>\n"
         f'<div class="equation-graph" tabindex="0" role="group" aria-label="{SAYS}">'
         f'<svg aria-hidden="true" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}">'
-        f"<style>{STYLE}</style>{''.join(pieces)}</svg></div>\n"
+        f"{''.join(pieces)}</svg></div>\n"
     )
 
 
