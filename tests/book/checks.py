@@ -14,7 +14,9 @@ IGNORING = re.compile(r"nbval[-_](?:ignore|skip|raises|check)\w*|raises-exceptio
 MACHINE = {
     "an address": re.compile(r"\b0x[0-9a-f]{5,}", re.IGNORECASE),
     "a device": re.compile(r"\bdevice\s*[=(:]\s*\(?(?:type=)?['\"]?\w+|\b(?:cuda|mps|xpu):\d"),
-    "NumPy's own spelling of a number": re.compile(r"\bnp\.(?:float|int|bool|complex|str)\w*\(|\bnp\.(?:True|False)_"),
+    "NumPy's own spelling of a number": re.compile(
+        r"\bnp\.(?:float|int|bool|complex|str)\w*\(|\bnp\.(?:True|False)_"
+    ),
     "a negative zero": re.compile(r"(?<![\w.])[-−]0(?:\.0*)?(?![\d.]|e)"),
     "a path of this machine": re.compile(r"(?<![\w/.])/(?:home|root|tmp|usr|Users|work)/"),
 }
@@ -33,7 +35,7 @@ def not_run_in_order(page):
 
 
 def not_canonical(page):
-    """Catch a notebook stored by an editor: timestamps, lost ids, foreign metadata, split output."""
+    """Catch a notebook stored by an editor: timestamps, lost ids, foreign metadata."""
     canonical = notebooks.text(notebooks.canonical(notebooks.read(page.path)))
     return [] if page.text == canonical else ["run it: python -m posenc.lab.notebooks PATH"]
 
@@ -72,7 +74,7 @@ def first_cell_not_imports(page):
 
 
 def ignored_outputs(page):
-    """Catch a cell that asks not to be compared: only one that prints a time may, and is counted."""
+    """Catch a cell that asks not to be compared: only one that prints a time may."""
     asking = [c.id for c in page.code if IGNORING.search(" ".join([*tags(c), c.source]))]
     return [] if len(asking) == ALLOWED_IGNORED.get(page.name, 0) else asking
 
@@ -146,7 +148,9 @@ def forbidden_words(page):
 def plain(text):
     """Return prose without code, formulas, addresses, labels and the heads of directives."""
     text = "\n".join(line if kind == "prose" else "" for kind, line in lines(text))
-    return re.sub(r"\$\$.*?\$\$|\$[^$]*\$|`+[^`]*`+|<[^>]*>|\]\([^)]*\)", " ", text, flags=re.DOTALL)
+    return re.sub(
+        r"\$\$.*?\$\$|\$[^$]*\$|`+[^`]*`+|<[^>]*>|\]\([^)]*\)", " ", text, flags=re.DOTALL
+    )
 
 
 def few_predictions(page):

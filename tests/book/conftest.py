@@ -42,7 +42,9 @@ def sound():
             {"tags": ["hide-output"]},
             [
                 v4.new_output(
-                    "display_data", {"application/papermill.record/text/plain": "'0.5'"}, metadata=record
+                    "display_data",
+                    {"application/papermill.record/text/plain": "'0.5'"},
+                    metadata=record,
                 ),
                 v4.new_output("stream", name="stdout", text="0.5\n"),
             ],

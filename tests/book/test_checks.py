@@ -77,7 +77,10 @@ PLANTED = [
     (checks.forbidden_words, lambda c: rename(c[5], caption="Of course it rises.")),
     (checks.few_predictions, lambda c: c[4].metadata.update(tags=[])),
     (checks.unsolved_exercises, lambda c: source(c[0], "Nothing.")),
-    (checks.unsolved_exercises, lambda c: source(c[0], c[0].source.replace("} ex-one", "} ex-two"))),
+    (
+        checks.unsolved_exercises,
+        lambda c: source(c[0], c[0].source.replace("} ex-one", "} ex-two")),
+    ),
 ]
 
 
@@ -105,7 +108,7 @@ def test_every_check_is_tried(check):
         ('"metadata": {}', '"metadata": {"execution": {"iopub.status.busy": "2026-01-01"}}'),
         ('"display_name": "Python 3"', '"display_name": ".venv-xyz"'),
         ("\n}\n", "\n}"),
-        (" \"cells\"", "\"cells\""),
+        (' "cells"', '"cells"'),
     ],
 )
 def test_a_notebook_stored_by_an_editor_is_found(old, new, sound, page):
