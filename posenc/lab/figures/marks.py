@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 
 __all__ = ["Mark", "View", "arc", "bars", "cells", "circle", "dots", "line", "segment", "text"]
 
-Kind: TypeAlias = Literal["ink", "fast", "slow", "seen", "muted"]
-KINDS = ("ink", "fast", "slow", "seen", "muted")
+Kind: TypeAlias = Literal["ink", "fast", "slow", "seen", "muted", "paper"]
+KINDS = ("ink", "fast", "slow", "seen", "muted", "paper")
 WIDTH = 320  # units of paper across: about one pixel each on a phone
 
 
@@ -137,7 +137,8 @@ def cells(values: ArrayLike, *, x: float = 0.0, y: float = 0.0, size: float = 1.
             x0, y0 = x + column * size, y - row * size
             drawn.append(_box(view, style, x0, x0 + size, y0 - size, y0))
             if value < 0:
-                minus = segment(x0 + 0.3 * size, y0 - 0.5 * size, x0 + 0.7 * size, y0 - 0.5 * size)
+                x1, x2, middle = x0 + 0.3 * size, x0 + 0.7 * size, y0 - 0.5 * size
+                minus = segment(x1, middle, x2, middle, kind="paper" if strength > 0.5 else "ink")
                 drawn.append(minus(view))
         return "".join(drawn)
 

@@ -36,7 +36,7 @@ SEEN = "#2a9d8f"  # what training has seen
 MAGNITUDE = "viridis"  # a colour map for sizes
 SIGNED = "RdBu_r"  # a colour map for signed values: give vmin=-bound, vmax=bound
 
-INCHES = {"wide": 5.6, "narrow": 3.6}  # at 360 px the wide one shrinks to 0.6: 11.5 pt to 9 px
+INCHES = {"wide": 5.0, "narrow": 3.4}  # on a phone the wide one shrinks to 0.6: 12 pt to 9.6 px
 STYLE: dict[Any, Any] = {
     "axes.linewidth": 0.8,
     "axes.prop_cycle": cycler(color=[FAST, SLOW, SEEN]),
@@ -46,12 +46,12 @@ STYLE: dict[Any, Any] = {
     "figure.constrained_layout.use": True,
     "figure.dpi": 100,
     "figure.facecolor": "white",
-    "figure.figsize": (5.6, 3.1),
+    "figure.figsize": (5.0, 2.9),
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same glyphs everywhere
-    "font.size": 11.5,
-    "axes.titlesize": 11.5,
-    "xtick.labelsize": 10.5,
-    "ytick.labelsize": 10.5,
+    "font.size": 12.0,
+    "axes.titlesize": 12.0,
+    "xtick.labelsize": 11.0,
+    "ytick.labelsize": 11.0,
     "image.cmap": MAGNITUDE,
     "image.interpolation": "none",  # cells stay cells, whatever the size of the picture
     "legend.frameon": False,
@@ -153,7 +153,7 @@ register_projection(RoundedAxes)
 
 
 def figure(
-    width: Literal["wide", "narrow"] = "wide", *, ratio: float = 0.55
+    width: Literal["wide", "narrow"] = "wide", *, ratio: float = 0.58
 ) -> tuple[Figure, Axes]:
     """Return a figure of the book's width and its one pair of (rounding) axes.
 
@@ -177,7 +177,7 @@ def subplots(
     cols: int = 1,
     *,
     width: Literal["wide", "narrow"] = "wide",
-    ratio: float = 0.55,
+    ratio: float = 0.58,
     **options: Any,
 ) -> tuple[Figure, Any]:
     """Return a figure of the book's width and a grid of (rounding) axes.

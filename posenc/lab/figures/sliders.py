@@ -14,11 +14,14 @@ from posenc.lab.figures.marks import WIDTH, Mark, View, drawn
 
 __all__ = ["Frame", "slider"]
 
-# The colours of meaning as in `plots`, and their lighter sisters on a dark page.
+# The colours of meaning as in `plots`, and their lighter sisters on a dark page, where the book's
+# theme would put a light box behind any HTML.
 STYLE = """\
-.posenc-slider{--fast:#b83a0c;--slow:#1b2a5e;--seen:#1f7f74;max-width:30rem;margin:0 auto}
+.posenc-slider{--fast:#b83a0c;--slow:#1b2a5e;--seen:#1f7f74;--paper:#fff;\
+max-width:30rem;margin:0 auto}
 html[data-theme=dark] .posenc-slider,body[data-jp-theme-light=false] .posenc-slider\
-{--fast:#ff9a6b;--slow:#9fb6ff;--seen:#52d1bf}
+{--fast:#ff9a6b;--slow:#9fb6ff;--seen:#52d1bf;--paper:#121212}
+.text_html:has(>.posenc-slider){background:none!important;color:inherit!important}
 .posenc-slider svg{display:block;width:100%;height:auto}
 .posenc-slider svg *{fill:none;stroke:currentColor;stroke-width:1.5;stroke-linejoin:round;\
 stroke-linecap:round}
@@ -27,6 +30,7 @@ stroke-linecap:round}
 .posenc-slider .fast{color:var(--fast)}
 .posenc-slider .slow{color:var(--slow)}
 .posenc-slider .seen{color:var(--seen)}
+.posenc-slider .paper{color:var(--paper)}
 .posenc-slider .muted{opacity:.5}
 .posenc-slider path.seen.full{fill-opacity:.3}
 .posenc-slider label{display:flex;align-items:center;gap:.75rem;min-height:2.75rem}
