@@ -52,7 +52,10 @@ class EquationMap(SphinxDirective):
             tests = [nodes.literal("", test.removeprefix("tests/")) for test in equation.tests]
             body += row(
                 [
-                    [self.link("math", "eq", equation.label, nodes.literal)],
+                    [
+                        self.link("math", "eq", equation.label, nodes.literal),
+                        nodes.literal("", equation.label),
+                    ],
                     [self.link("std", "doc", page, nodes.inline)],
                     functions or words("stated in the chapter"),
                     tests or words("none"),
@@ -92,25 +95,21 @@ def drawn(found):
     """Return the graph as SVG: chapters, equations, functions and tests in four columns."""
     columns, edges = layers(found)
     height = TOP + ROW * max(map(len, columns)) + 8
-    places, left, pieces = [], 0, []
+    rows, lefts, left, pieces = [], [], 0, []
     for head, column in zip(HEADS, columns, strict=True):
         width = LETTER * max(len(head), *map(len, column.values()), 1)
         step = (height - TOP) / max(len(column), 1)
-        places.append(
-            {key: (left, left + width, TOP + step * (n + 0.5)) for n, key in enumerate(column)}
-        )
+        rows.append({key: TOP + step * (n + 0.5) for n, key in enumerate(column)})
         pieces.append(f'<text x="{left:.0f}" y="14" font-weight="bold">{head}</text>')
         pieces += [
-            f'<text x="{left:.0f}" y="{places[-1][key][2] + 4:.0f}">{escape(name)}</text>'
+            f'<text x="{left:.0f}" y="{rows[-1][key] + 4:.0f}">{escape(name)}</text>'
             for key, name in column.items()
         ]
+        lefts.append(left)
         left += width + GAP
     for (start, tail), (end, tip) in edges:
-        x0, y0 = (
-            places[start][tail][0] + LETTER * len(columns[start][tail]) + 4,
-            places[start][tail][2],
-        )
-        x1, y1 = places[end][tip][0] - 4, places[end][tip][2]
+        x0, y0 = lefts[start] + LETTER * len(columns[start][tail]) + 4, rows[start][tail]
+        x1, y1 = lefts[end] - 4, rows[end][tip]
         bend = f"{(x0 + x1) / 2:.0f}"
         curve = f"M{x0:.0f} {y0:.0f}C{bend} {y0:.0f} {bend} {y1:.0f} {x1:.0f} {y1:.0f}"
         pieces.append(f'<path d="{curve}"/>')

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import copy
 import hashlib
+import json
 import os
 import sys
 import time
@@ -40,10 +41,11 @@ class NotebookError(Exception):
 
 def read(path: Path) -> Notebook:
     """Read a notebook as it stands: nothing is upgraded, repaired or given a random id."""
-    notebook = v4.reads(path.read_text(encoding="utf-8"))
-    if notebook.nbformat != 4:
-        raise NotebookError(f"{path} must be in nbformat 4, got {notebook.nbformat}")
-    return notebook
+    stored = path.read_text(encoding="utf-8")
+    version = json.loads(stored).get("nbformat")
+    if version != 4:
+        raise NotebookError(f"{path} must be in nbformat 4, got {version}")
+    return v4.reads(stored)
 
 
 def canonical(notebook: Notebook) -> Notebook:
