@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -66,6 +67,12 @@ def is_tensor(value: object) -> bool:
     import torch
 
     return isinstance(value, torch.Tensor)
+
+
+def is_compiling() -> bool:
+    """Whether torch is tracing this call for torch.compile or torch.export."""
+    torch = sys.modules.get("torch")
+    return torch is not None and bool(torch.compiler.is_compiling())
 
 
 class Backend(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from posenc._door import choice, offset_number
-from posenc.sinusoidal import Layout, sinusoidal_encoding
+from posenc.sinusoidal import Layout, encode
 from posenc.spectrum import frequencies
 
 
@@ -44,8 +44,8 @@ class SinusoidalEncoding(torch.nn.Module):
 
     def __init__(self, dim: int, *, base: float = 10000.0, layout: Layout = "interleaved") -> None:
         super().__init__()
-        frequencies(dim, base)
         choice("layout", layout, ("interleaved", "concatenated"))
+        self.frequencies = frequencies(dim, base)
         self.dim, self.base, self.layout = int(dim), float(base), layout
 
     def forward(self, x: torch.Tensor, offset: int = 0) -> torch.Tensor:
@@ -82,8 +82,8 @@ class SinusoidalEncoding(torch.nn.Module):
             start = offset_number("offset", offset)
             positions = range(start, start + length)
         wide = torch.float64 if x.dtype == torch.float64 else torch.float32
-        table: torch.Tensor = sinusoidal_encoding(
-            positions, self.dim, base=self.base, layout=self.layout, dtype=wide, device=x.device
+        table: torch.Tensor = encode(
+            positions, self.frequencies, self.dim, self.layout, dtype=wide, device=x.device
         )
         return (x.to(wide) + table).to(x.dtype)
 

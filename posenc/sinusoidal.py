@@ -16,7 +16,8 @@ from posenc._door import (
     offset_number,
     whole_number,
 )
-from posenc.spectrum import Frequencies, Spacing, frequencies, spectrum
+from posenc._frequencies import Frequencies
+from posenc.spectrum import Spacing, frequencies, spectrum
 from posenc.turns import cast, empty, phases, rotating_rows, takes_fast_way
 
 Layout = Literal["interleaved", "concatenated"]
@@ -50,12 +51,12 @@ def sinusoidal_encoding(
         As in `posenc.frequencies`.
     dtype, device : optional
         As in `posenc.phases`; float32 by default.
-    out : array or tensor, shape [*positions.shape, d], optional
+    out : array or tensor, shape ``[*positions.shape, d]``, optional
         Filled and returned.
 
     Returns
     -------
-    ndarray or tensor, shape [*positions.shape, d]
+    ndarray or tensor, shape ``[*positions.shape, d]``
         Rounded as `posenc.phases` rounds. With even d, each row has norm sqrt(d/2).
 
     Raises
@@ -65,6 +66,9 @@ def sinusoidal_encoding(
     ValueError
         If ``dim`` is not positive, or odd with endpoint spacing; if ``layout`` or ``spacing`` is
         none of the words above; if ``out`` has another shape, dtype or device.
+    RuntimeError
+        Inside ``torch.compile(fullgraph=True)`` or ``torch.export``, where frequencies cannot be
+        computed: use `posenc.modules.SinusoidalEncoding`, or `posenc.phases`.
 
     Notes
     -----
@@ -83,18 +87,31 @@ def sinusoidal_encoding(
     dim = whole_number("dim", dim, at_least=1)
     choice("layout", layout, ("interleaved", "concatenated"))
     omega = spectrum(dim, base, spacing)
+    return encode(positions, omega, dim, layout, dtype=dtype, device=device, out=out)
+
+
+def encode(
+    positions: Any,
+    omega: Frequencies,
+    dim: int,
+    layout: Layout,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    out: Any = None,
+) -> Any:
+    """`sinusoidal_encoding` with its frequencies made before."""
     outs = () if out is None else (out,)
     target = backend(positions, dtype, device, outs)
-    index = integer_positions(positions)
-    shape = (*index.shape, dim)
+    shape = (*integer_positions(positions).shape, dim)
     if out is not None:
         check_out("out", out, shape, target)
     if not takes_fast_way(positions, target):
-        cos, sin = phases(index, omega, dtype=target.dtype, device=target.device)
-        table = _laid_out(sin, cos, dim, layout, target.xp)
+        cos, sin = phases(positions, omega, dtype=target.dtype, device=target.device)
+        rows = _laid_out(sin, cos, dim, layout, target.xp)
         if out is None:
-            return table
-        out[...] = table
+            return rows
+        out[...] = rows
         return out
     table = empty(shape, target) if out is None else out
     sines = (dim + 1) // 2

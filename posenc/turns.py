@@ -14,8 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from posenc._door import Backend, backend, check_out, integer_positions, wrapped
-from posenc.spectrum import Frequencies
+from posenc._door import (
+    Backend,
+    backend,
+    check_out,
+    integer_positions,
+    is_compiling,
+    wrapped,
+)
+from posenc._frequencies import Frequencies
 
 _LOW_32 = (1 << 32) - 1
 _BLOCK = 1 << 15
@@ -51,12 +58,12 @@ def phases(
         Default float32. Rounding to it is the last step.
     device : torch device, optional
         Where the result shall lie. A device without float64 gets what the CPU computed.
-    out : tuple of two arrays or tensors, shape [*positions.shape, d/2], optional
+    out : tuple of two arrays or tensors, shape ``[*positions.shape, d/2]``, optional
         Filled with the cosines and the sines, and returned.
 
     Returns
     -------
-    cos, sin : ndarray or tensor, shape [*positions.shape, d/2]
+    cos, sin : ndarray or tensor, shape ``[*positions.shape, d/2]``
         float32 entries are the correctly rounded values (at most one in 10**7 is off by one unit
         in the last place, at every int64 position); float64 entries err by at most 2.3e-16
         (4.5e-16 on a CUDA device).
@@ -81,7 +88,7 @@ def phases(
     >>> from posenc import frequencies, phases
     >>> cos, sin = phases(10**9, frequencies(4))
     >>> cos
-    array([0.8378872, 0.8738373], dtype=float32)
+    array([ 0.83788717, -0.9072704 ], dtype=float32)
     """
     if not isinstance(frequencies, Frequencies):
         raise TypeError(f"frequencies must be Frequencies, got {type(frequencies).__name__}")
@@ -115,7 +122,7 @@ def takes_fast_way(positions: Any, target: Backend) -> bool:
         isinstance(positions, range)
         and len(positions) >= _FEW
         and str(target.dtype).removeprefix("torch.") != "float64"
-        and not (target.device is not None and _is_compiling())
+        and not is_compiling()
     )
 
 
@@ -179,7 +186,7 @@ def _direct_blocks(
 
         index = torch.as_tensor(index, device=device)
         limbs = torch.as_tensor(limbs.copy(), device=device)
-        if _is_compiling() or index.is_meta:
+        if is_compiling() or index.is_meta:
             yield _cos_sin(index[:, None], limbs, xp)
             return
     step = max(1, _BLOCK // len(frequencies))
@@ -238,9 +245,3 @@ def _joined(blocks: tuple[Any, ...], shape: tuple[int, ...], target: Backend) ->
 def _arithmetic_device(target: Backend) -> Any:
     """The target's device, or the CPU for one without float64."""
     return "cpu" if target.device is not None and target.device.type == "mps" else target.device
-
-
-def _is_compiling() -> bool:
-    import torch
-
-    return torch.compiler.is_compiling()
