@@ -51,12 +51,12 @@ def sinusoidal_encoding(
         As in `posenc.frequencies`.
     dtype, device : optional
         As in `posenc.phases`; float32 by default.
-    out : array or tensor, shape [*positions.shape, d], optional
+    out : array or tensor, shape ``[*positions.shape, d]``, optional
         Filled and returned.
 
     Returns
     -------
-    ndarray or tensor, shape [*positions.shape, d]
+    ndarray or tensor, shape ``[*positions.shape, d]``
         Rounded as `posenc.phases` rounds. With even d, each row has norm sqrt(d/2).
 
     Raises

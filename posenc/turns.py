@@ -58,12 +58,12 @@ def phases(
         Default float32. Rounding to it is the last step.
     device : torch device, optional
         Where the result shall lie. A device without float64 gets what the CPU computed.
-    out : tuple of two arrays or tensors, shape [*positions.shape, d/2], optional
+    out : tuple of two arrays or tensors, shape ``[*positions.shape, d/2]``, optional
         Filled with the cosines and the sines, and returned.
 
     Returns
     -------
-    cos, sin : ndarray or tensor, shape [*positions.shape, d/2]
+    cos, sin : ndarray or tensor, shape ``[*positions.shape, d/2]``
         float32 entries are the correctly rounded values (at most one in 10**7 is off by one unit
         in the last place, at every int64 position); float64 entries err by at most 2.3e-16
         (4.5e-16 on a CUDA device).
