@@ -16,7 +16,7 @@ NBVAL := --nbval --nbval-current-env --nbval-cell-timeout=120
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help book test lint types unit notebooks site run lab bench gpu clean
+.PHONY: help book test lint types unit notebooks site run lab bench gpu breaks clean
 
 help: ## list the steps
 	@echo "Waves That Count. Two commands do most: make book, make test."
@@ -64,6 +64,9 @@ gpu: ## the GPU tests, then every chapter with its torch cells on the GPU [PY=py
 	$(PY) -m pytest tests/gpu || failed="$$failed tests/gpu"; \
 	POSENC_DEVICE=cuda $(PY) -m pytest $(NBVAL) book || failed="$$failed book"; \
 	if [ -n "$$failed" ]; then echo "Failed:$$failed"; exit 1; fi
+
+breaks: $(VENV)/.for-all $(VENV)/.posenc ## break code and book on purpose: a named check must fail (minutes)
+	$(PY) tests/breaks.py
 
 clean: ## remove what was built (.venv stays: rm -r .venv removes it)
 	rm -rf _build .pytest_cache .mypy_cache .ruff_cache .hypothesis

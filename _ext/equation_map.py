@@ -1,0 +1,154 @@
+"""The directive ``{equation-map}``: each equation's chapter, functions and tests, at build time.
+
+A table says all of it, with links; a small picture of the same graph stands above the table, for
+those who see it.
+"""
+
+from html import escape
+from pathlib import Path
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.util.docutils import SphinxDirective
+
+from posenc.lab import equations
+
+HEADS = ("Chapter", "Equation", "Function", "Test")
+SAYS = "Graph of chapters, equations, functions and tests; the table below says the same"
+STYLE = """
+.equation-graph{overflow-x:auto;margin-bottom:1rem}
+.equation-graph svg{max-width:none;font:10.5px monospace}
+.equation-graph text{fill:currentColor}
+.equation-graph path{fill:none;stroke:currentColor;opacity:.45}
+table.equation-map td:last-child{min-width:15rem}
+table.equation-map code{white-space:normal;font-size:.8em}
+"""
+ROW, GAP, LETTER, TOP = 18, 56, 6.4, 30  # in pixels; a letter's width is that of the widest font
+
+
+class EquationMap(SphinxDirective):
+    """Draw and list every equation that a built page numbers."""
+
+    def run(self):
+        """Return the graph and the table."""
+        self.env.note_reread()  # Sphinx does not watch the tests and the package
+        built = self.env.found_docs
+        found = [e for e in equations.read(Path(self.env.srcdir)) if e.places]
+        found = [e for e in found if e.places[0] in built]
+        if not found:
+            return [nodes.paragraph("", "No equation is numbered yet.")]
+        return [nodes.raw("", drawn(found), format="html"), self.table(found)]
+
+    def table(self, found):
+        """Return one row for each equation."""
+        table = nodes.table(classes=["equation-map"])
+        group = nodes.tgroup(cols=4)
+        group += [nodes.colspec(colwidth=width) for width in (12, 18, 30, 40)]
+        group += nodes.thead(
+            "", row([words("Equation"), words("Chapter"), words("Functions"), words("Tests")])
+        )
+        body = nodes.tbody()
+        for equation in found:
+            page = "/" + equation.places[0]
+            functions = [self.link("py", "obj", name, nodes.literal) for name in equation.functions]
+            tests = [breakable(test.removeprefix("tests/")) for test in equation.tests]
+            body += row(
+                [
+                    [
+                        self.link("math", "eq", equation.label, nodes.literal),
+                        nodes.literal("", equation.label),
+                    ],
+                    [self.link("std", "doc", page, nodes.inline)],
+                    functions or words("stated in the chapter"),
+                    tests or words("none"),
+                ]
+            )
+        group += body
+        table += group
+        return table
+
+    def link(self, domain, kind, target, shape):
+        """Return a reference that Sphinx resolves, and warns of when it leads nowhere."""
+        return addnodes.pending_xref(
+            "",
+            shape("", target),
+            refdoc=self.env.docname,
+            refdomain=domain,
+            reftype=kind,
+            reftarget=target,
+            refexplicit=False,
+            refwarn=True,
+        )
+
+
+def words(text):
+    """Return plain words as the content of a cell."""
+    return [nodes.Text(text)]
+
+
+def breakable(name):
+    """Return a name as code that may go on in a next line after an underscore."""
+    code = escape(name).replace("_", "_<wbr>").replace("::", "::<wbr>")
+    return nodes.raw("", f"<code>{code}</code>", format="html")
+
+
+def row(cells):
+    """Return a table's row; what a cell holds stands one below the other."""
+    return nodes.row(
+        "", *(nodes.entry("", *(nodes.paragraph("", "", item) for item in cell)) for cell in cells)
+    )
+
+
+def drawn(found):
+    """Return the graph as SVG: chapters, equations, functions and tests in four columns."""
+    columns, edges = layers(found)
+    height = TOP + ROW * max(map(len, columns)) + 8
+    rows, lefts, left, pieces = [], [], 0, []
+    for head, column in zip(HEADS, columns, strict=True):
+        width = LETTER * max(len(head), *map(len, column.values()), 1)
+        step = (height - TOP) / max(len(column), 1)
+        rows.append({key: TOP + step * (n + 0.5) for n, key in enumerate(column)})
+        pieces.append(f'<text x="{left:.0f}" y="14" font-weight="bold">{head}</text>')
+        pieces += [
+            f'<text x="{left:.0f}" y="{rows[-1][key] + 4:.0f}">{escape(name)}</text>'
+            for key, name in column.items()
+        ]
+        lefts.append(left)
+        left += width + GAP
+    for (start, tail), (end, tip) in edges:
+        x0, y0 = lefts[start] + LETTER * len(columns[start][tail]) + 4, rows[start][tail]
+        x1, y1 = lefts[end] - 4, rows[end][tip]
+        bend = f"{(x0 + x1) / 2:.0f}"
+        curve = f"M{x0:.0f} {y0:.0f}C{bend} {y0:.0f} {bend} {y1:.0f} {x1:.0f} {y1:.0f}"
+        pieces.append(f'<path d="{curve}"/>')
+    wide, high = f"{left - GAP:.0f}", f"{height:.0f}"
+    return (
+        f"<style>{STYLE}</style>\n"
+        f'<div class="equation-graph" tabindex="0" role="group" aria-label="{SAYS}">'
+        f'<svg aria-hidden="true" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}">'
+        f"{''.join(pieces)}</svg></div>\n"
+    )
+
+
+def layers(found):
+    """Return the four columns, key to written name in order of appearance, and the edges."""
+    columns, edges = ({}, {}, {}, {}), {}
+    for equation in found:
+        page, label = equation.places[0], equation.label
+        columns[0][page] = page.rpartition("/")[2]
+        columns[1][label] = label.removeprefix("eq-")
+        edges[(0, page), (1, label)] = None
+        for name in equation.functions:
+            columns[2][name] = name
+            edges[(1, label), (2, name)] = None
+        for test in equation.tests:
+            columns[3][test] = test.rpartition("::")[2]
+            for tail in [(2, name) for name in equation.functions] or [(1, label)]:
+                edges[tail, (3, test)] = None
+    return columns, list(edges)
+
+
+def setup(app):
+    """Offer the directive."""
+    app.add_directive("equation-map", EquationMap)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

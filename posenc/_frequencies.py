@@ -1,0 +1,182 @@
+"""The value that every rule makes and every table takes: frequencies, exact in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
+
+import mpmath
+import numpy as np
+from mpmath import libmp
+from numpy.typing import ArrayLike, NDArray
+
+from posenc._door import positive_float
+
+TURN_BITS = 128
+"""Bits of the binary fraction that holds a frequency in turns per token."""
+
+GUARD_BITS = 128
+"""Bits computed beyond those, so that the last one is rounded right."""
+
+_LIMB = (1 << 64) - 1
+_TURN = (1 << TURN_BITS) - 1
+
+
+class Frequencies:
+    """Frequencies of the pairs of an encoding: an immutable value.
+
+    Parameters
+    ----------
+    omega : array_like of float, shape [d/2]
+        Frequencies in radians per token. The float64 values are taken as exact; negative and zero
+        frequencies are allowed.
+    attention_factor : float, default 1.0
+        Factor that `rope_tables` applies to cosines and sines; the logits get its square.
+
+    Attributes
+    ----------
+    omega : ndarray of float64, shape [d/2]
+        Radians per token, correctly rounded from the exact frequencies. Read-only.
+    turns : ndarray of uint64, shape [d/2, 2]
+        High and low 64 bits of ``omega / 2 pi mod 1`` as a 128-bit binary fraction of a turn,
+        rounded to nearest. This is what `posenc.phases` multiplies by the position. Read-only.
+    attention_factor : float
+        As given.
+
+    Raises
+    ------
+    TypeError
+        If ``omega`` does not hold real numbers.
+    ValueError
+        If ``omega`` is not one-dimensional, is empty or holds an infinite or NaN value, or if
+        ``attention_factor`` is not positive and finite.
+
+    Notes
+    -----
+    Two values are equal when their turns and attention factors are. ``Frequencies(f.omega)``
+    need not equal ``f``: rounding to float64 moves a frequency by up to one part in 2**53, which
+    position 10**9 turns into an angle of 1e-7.
+    Equation ``eq-turns`` of the book. Elsewhere: ``inv_freq`` (transformers), ``theta``
+    (torchtune), ``freqs`` (rotary-embedding-torch).
+
+    Examples
+    --------
+    >>> from posenc import Frequencies
+    >>> Frequencies([1.0, 0.01]).omega
+    array([1.  , 0.01])
+    """
+
+    __slots__ = ("_limbs", "attention_factor", "omega", "turns")
+
+    omega: NDArray[np.float64]
+    turns: NDArray[np.uint64]
+    attention_factor: float
+    _limbs: NDArray[np.int64]
+
+    def __init__(self, omega: ArrayLike, *, attention_factor: float = 1.0) -> None:
+        values = np.asarray(omega)
+        if values.dtype.kind not in "fiu":
+            raise TypeError(f"omega must hold real numbers, got dtype {values.dtype}")
+        if values.ndim != 1 or values.size == 0:
+            raise ValueError(f"omega must have shape [d/2] with d >= 2, got {list(values.shape)}")
+        values = values.astype(np.float64)
+        if not np.isfinite(values).all():
+            raise ValueError(f"omega must be finite, got {values[~np.isfinite(values)][0]}")
+        self._fill([mpmath.mpf(float(value)) for value in values], attention_factor)
+
+    @classmethod
+    def exact(cls, omega: Iterable[Any], *, attention_factor: float = 1.0) -> Frequencies:
+        """Frequencies from mpmath numbers, whose every digit counts.
+
+        Parameters
+        ----------
+        omega : iterable of mpmath.mpf, length d/2
+            Radians per token, to at least 40 digits after the point.
+        attention_factor : float, default 1.0
+            As in the class.
+
+        Returns
+        -------
+        Frequencies
+        """
+        frequencies = object.__new__(cls)
+        frequencies._fill(list(omega), attention_factor)
+        return frequencies
+
+    def _fill(self, omega: Sequence[Any], attention_factor: float) -> None:
+        fractions = _fractions_of_a_turn(omega)
+        turns = np.array([(u >> 64, u & _LIMB) for u in fractions], dtype=np.uint64)
+        self._restore(
+            np.array([float(value) for value in omega], dtype=np.float64),
+            turns,
+            positive_float("attention_factor", attention_factor),
+        )
+
+    def _restore(
+        self, omega: NDArray[np.float64], turns: NDArray[np.uint64], attention_factor: float
+    ) -> None:
+        high, low = turns[:, 0], turns[:, 1]
+        limbs = np.stack([high, low, low >> np.uint64(32), low & np.uint64(0xFFFFFFFF)])
+        for name, value in (("omega", omega), ("turns", turns), ("_limbs", limbs.view(np.int64))):
+            value.setflags(write=False)
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "attention_factor", attention_factor)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"Frequencies are immutable; {name} cannot be set")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"Frequencies are immutable; {name} cannot be deleted")
+
+    def __len__(self) -> int:
+        return len(self.omega)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Frequencies):
+            return NotImplemented
+        return (
+            self.attention_factor == other.attention_factor
+            and self.turns.tobytes() == other.turns.tobytes()
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.turns.tobytes(), self.attention_factor))
+
+    def __repr__(self) -> str:
+        shown = f"{self.omega[0]:.4g}"
+        if len(self) > 1:
+            shown += f" ... {self.omega[-1]:.4g}"
+        factor = (
+            "" if self.attention_factor == 1.0 else f", attention_factor={self.attention_factor}"
+        )
+        return f"<Frequencies: {len(self)} pairs, {shown} radians per token{factor}>"
+
+    def __copy__(self) -> Frequencies:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Frequencies:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _revive, (self.omega.copy(), self.turns.copy(), self.attention_factor)
+
+
+def _revive(
+    omega: NDArray[np.float64], turns: NDArray[np.uint64], attention_factor: float
+) -> Frequencies:
+    frequencies = object.__new__(Frequencies)
+    frequencies._restore(omega, turns, attention_factor)
+    return frequencies
+
+
+def _fractions_of_a_turn(omega: Sequence[Any]) -> list[int]:
+    """``omega / 2 pi`` to the nearest multiple of 2**-128 turns, whole turns dropped."""
+    largest = max((exponent + bits for _, _, exponent, bits in (w._mpf_ for w in omega)), default=0)
+    precision = TURN_BITS + GUARD_BITS + max(0, largest)
+    two_pi = libmp.mpf_shift(libmp.mpf_pi(precision), 1)
+    per_radian = libmp.mpf_div(libmp.fone, two_pi, precision)
+    scaled = libmp.mpf_shift(per_radian, TURN_BITS)
+    nearest = libmp.round_nearest
+    return [
+        int(libmp.to_int(libmp.mpf_mul(w._mpf_, scaled, precision), nearest)) & _TURN for w in omega
+    ]

@@ -1,0 +1,148 @@
+"""How fast each clock hand turns: frequencies, and the wavelengths they imply."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Literal
+
+import mpmath
+import numpy as np
+from numpy.typing import NDArray
+
+from posenc._door import choice, is_compiling, positive_float, whole_number
+from posenc._frequencies import GUARD_BITS, TURN_BITS, Frequencies
+
+Spacing = Literal["paper", "endpoint"]
+
+
+def geometric(count: int, base: float, exponent: Fraction) -> Frequencies:
+    """``base ** (-i * exponent)`` for i < count, each with 128 bits after the point.
+
+    Parameters
+    ----------
+    count : int
+        Number of frequencies.
+    base : float
+        Positive and finite; taken as exact.
+    exponent : Fraction
+        Step of the exponent from one pair to the next.
+
+    Returns
+    -------
+    Frequencies
+
+    Notes
+    -----
+    The powers are a running product: rounding grows by one unit in the last of at least 256 bits
+    a step. Bases below 1 give growing frequencies and get as many bits more.
+    """
+    growth = max(0, math.ceil(-math.log2(base) * count * exponent))
+    with mpmath.workprec(TURN_BITS + 2 * GUARD_BITS + growth):
+        step = mpmath.mpf(exponent.numerator) / exponent.denominator
+        ratio = mpmath.power(mpmath.mpf(base), -step)
+        omega = [mpmath.mpf(1)]
+        for _ in range(count - 1):
+            omega.append(omega[-1] * ratio)
+    return Frequencies.exact(omega)
+
+
+def frequencies(dim: int, base: float = 10000.0, *, spacing: Spacing = "paper") -> Frequencies:
+    """Frequencies of the d/2 pairs of a sinusoidal or rotary encoding.
+
+    Parameters
+    ----------
+    dim : int
+        Channels d, even: two for each pair.
+    base : float, default 10000.0
+        Base b of the geometric sequence (``rope_theta``), positive and finite.
+    spacing : {"paper", "endpoint"}
+        ``"paper"``: omega_i = b**(-2i/d), i < d/2, as printed by Vaswani et al. (2017, section
+        3.5). ``"endpoint"``: omega_i = b**(-i/(d/2 - 1)), so that the last frequency is 1/b, as
+        in the same authors' tensor2tensor code, in fairseq and in diffusion models.
+
+    Returns
+    -------
+    Frequencies
+        d/2 frequencies in radians per token, the first of them 1.
+
+    Raises
+    ------
+    TypeError
+        If ``dim`` is not an integer or ``base`` not a real number.
+    ValueError
+        If ``dim`` is odd or not positive, ``base`` not positive and finite, or ``spacing`` not
+        one of the two.
+
+    RuntimeError
+        Inside ``torch.compile(fullgraph=True)`` or ``torch.export``: make frequencies before.
+
+    Notes
+    -----
+    Equations ``eq-frequencies`` and ``eq-endpoint-spacing`` of the book.
+    Elsewhere: ``inv_freq`` (transformers), ``div_term`` (the torch tutorial), ``inv_timescales``
+    (tensor2tensor).
+
+    Examples
+    --------
+    >>> from posenc import frequencies
+    >>> frequencies(4).omega
+    array([1.  , 0.01])
+    >>> frequencies(4, spacing="endpoint").omega
+    array([1.e+00, 1.e-04])
+    """
+    dim = whole_number("dim", dim, at_least=1)
+    if dim % 2:
+        raise ValueError(f"dim must be even, got {dim}")
+    return spectrum(dim, base, spacing)
+
+
+def spectrum(dim: int, base: float, spacing: Spacing) -> Frequencies:
+    """Frequencies of ceil(d/2) sines: `frequencies`, and with paper spacing for odd d too."""
+    if is_compiling():
+        raise RuntimeError(
+            "frequencies cannot be computed while torch traces: make them before, as a value, and "
+            "hand them to posenc.phases, or use posenc.modules.SinusoidalEncoding"
+        )
+    base = positive_float("base", base)
+    choice("spacing", spacing, ("paper", "endpoint"))
+    if spacing == "paper":
+        return geometric((dim + 1) // 2, base, Fraction(2, dim))
+    if dim % 2:
+        raise ValueError(f"dim must be even with spacing='endpoint', got {dim}")
+    return geometric(dim // 2, base, Fraction(1, max(1, dim // 2 - 1)))
+
+
+def wavelengths(frequencies: Frequencies) -> NDArray[np.float64]:
+    """Tokens that each pair needs for one full turn.
+
+    Parameters
+    ----------
+    frequencies : Frequencies
+        The d/2 frequencies.
+
+    Returns
+    -------
+    ndarray of float64, shape [d/2]
+        ``2 pi / |omega|`` in tokens per turn; inf for a zero frequency.
+
+    Raises
+    ------
+    TypeError
+        If ``frequencies`` is not a `Frequencies` value.
+
+    Notes
+    -----
+    Equations ``eq-wavelength``, ``eq-ratio`` and ``eq-longest`` of the book. Source: Vaswani et
+    al. (2017), section 3.5, whose longest wavelength holds for ``spacing="endpoint"`` only.
+
+    Examples
+    --------
+    >>> from posenc import frequencies, wavelengths
+    >>> wavelengths(frequencies(4)).round(2)
+    array([  6.28, 628.32])
+    """
+    if not isinstance(frequencies, Frequencies):
+        raise TypeError(f"frequencies must be Frequencies, got {type(frequencies).__name__}")
+    speed = np.abs(frequencies.omega)
+    return np.divide(2 * np.pi, speed, out=np.full_like(speed, np.inf), where=speed > 0)

@@ -1,0 +1,185 @@
+"""What nbval does not look at: each check takes a page and returns its faults, one a line."""
+
+import ast
+import re
+
+from reading import figure, kinds, lines, shown, tags
+
+from posenc.lab import notebooks
+
+MOST_LINES, MOST_COLUMNS, MOST_PRINTED = 15, 88, 8
+ALLOWED_IGNORED = {}  # page name: how many of its cells print a time and are not compared
+
+IGNORING = re.compile(r"nbval[-_](?:ignore|skip|raises|check)\w*|raises-exception", re.IGNORECASE)
+MACHINE = {
+    "an address": re.compile(r"\b0x[0-9a-f]{5,}", re.IGNORECASE),
+    "a device": re.compile(r"\bdevice\s*[=(:]\s*\(?(?:type=)?['\"]?\w+|\b(?:cuda|mps|xpu):\d"),
+    "NumPy's own spelling of a number": re.compile(
+        r"\bnp\.(?:float|int|bool|complex|str)\w*\(|\bnp\.(?:True|False)_"
+    ),
+    "a negative zero": re.compile(r"(?<![\w.])[-−]0(?:\.0*)?(?![\d.]|e)"),
+    "a path of this machine": re.compile(r"(?<![\w/.])/(?:home|root|tmp|usr|Users|work)/"),
+}
+NETWORK = re.compile(
+    r"""(?:src|href|action|poster|data)\s*=\s*["']?\s*(?:\w+:)?//|url\(\s*["']?(?:\w+:)?//"""
+    r"""|@import|\bfetch\(|XMLHttpRequest|WebSocket|\bimport\(|sendBeacon""",
+    re.IGNORECASE,
+)
+FORBIDDEN = re.compile(r"\b(?:simply|obviously|just|clearly|of course|powerful)\b", re.IGNORECASE)
+
+
+def not_run_in_order(page):
+    """Catch a cell that was never run, or run out of turn: its output may be of another source."""
+    counts = [cell.execution_count for cell in page.code]
+    return [] if counts == list(range(1, len(counts) + 1)) else [f"run in the order {counts}"]
+
+
+def not_canonical(page):
+    """Catch a notebook stored by an editor: timestamps, lost ids, foreign metadata."""
+    canonical = notebooks.text(notebooks.canonical(notebooks.read(page.path)))
+    return [] if page.text == canonical else ["run it: python -m posenc.lab.notebooks PATH"]
+
+
+def semicolons(page):
+    """Catch a trailing semicolon: it silences a cell in Jupyter, and not in the comparison."""
+    return [cell.source for cell in page.code if cell.source.rstrip().endswith(";")]
+
+
+def stored_errors(page):
+    """Catch a stored traceback, warning or progress bar."""
+    bad = [o for cell in page.code for o in cell.outputs if o.output_type == "error"]
+    loud = [o for cell in page.code for o in cell.outputs if o.get("name") == "stderr"]
+    return [str(output) for output in bad + loud]
+
+
+def long_cells(page):
+    """Catch a cell that does more than one thing, or a line that a page cannot hold."""
+    faults = []
+    for cell in page.code:
+        lines = cell.source.splitlines()
+        faults += [cell.source] * (len(lines) > MOST_LINES)
+        faults += [line for line in lines if len(line) > MOST_COLUMNS]
+    return faults
+
+
+def first_cell_not_imports(page):
+    """Catch a chapter whose first cell does anything but import, set the style and the device."""
+    allowed = {"figures.use()", "device = lab.device()"}
+    faults = []
+    for statement in ast.parse(page.code[0].source).body if page.code else []:
+        words = ast.unparse(statement)
+        if not isinstance(statement, ast.Import | ast.ImportFrom) and words not in allowed:
+            faults.append(words)
+    return faults
+
+
+def ignored_outputs(page):
+    """Catch a cell that asks not to be compared: only one that prints a time may."""
+    asking = [c.id for c in page.code if IGNORING.search(" ".join([*tags(c), c.source]))]
+    return [] if len(asking) == ALLOWED_IGNORED.get(page.name, 0) else asking
+
+
+def machine_words(page):
+    """Catch an output that another machine would write otherwise."""
+    faults = []
+    for cell in page.code:
+        for what, pattern in MACHINE.items():
+            faults += [f"{what}: {hit[0]}" for hit in pattern.finditer(shown(cell))]
+    return faults
+
+
+def long_prints(page):
+    """Catch a print of more lines than a reader reads."""
+    faults = []
+    for cell in page.code:
+        printed = "".join(o.text for o in cell.outputs if o.output_type == "stream")
+        if len(printed.splitlines()) > MOST_PRINTED:
+            faults.append(printed)
+    return faults
+
+
+def mute_pictures(page):
+    """Catch a picture without alt text, caption or name, or whose alt text repeats its caption."""
+    faults = []
+    for cell in page.code:
+        if not any(kind.startswith("image/") for kind in kinds(cell)):
+            continue
+        alt, caption, name = figure(cell)
+        if not (alt and caption and name):
+            faults.append(f"alt {alt!r}, caption {caption!r}, name {name!r}")
+        if alt.strip() == caption.strip():
+            faults.append(f"the alt text repeats the caption: {alt}")
+        if name and not re.fullmatch(r"fig-[a-z0-9]+(-[a-z0-9]+)*", name):
+            faults.append(f"the name is not fig- and kebab case: {name}")
+    return faults
+
+
+def uncompared_pictures(page):
+    """Catch a picture that nbval does not compare: anything but SVG, drawn by plt.show()."""
+    faults = []
+    for cell in page.code:
+        pictures = {kind for kind in kinds(cell) if kind.startswith("image/")}
+        faults += sorted(pictures - {"image/svg+xml"})
+        if pictures and cell.source.rstrip().splitlines()[-1] != "plt.show()":
+            faults.append(f"must end with plt.show(): {cell.source}")
+    return faults
+
+
+def network_requests(page):
+    """Catch HTML that asks the network for something when the page is opened."""
+    html = [o.get("data", {}).get("text/html", "") for cell in page.code for o in cell.outputs]
+    return [hit[0] for text in html for hit in NETWORK.finditer(text)]
+
+
+def repeated_sliders(page):
+    """Catch two sliders of one name on a page: the second would move the first."""
+    names = re.findall(r'class="posenc-slider" id="([^"]+)"', "\n".join(map(shown, page.code)))
+    return sorted({name for name in names if names.count(name) > 1})
+
+
+def forbidden_words(page):
+    """Catch the words and the exclamation marks that STYLE.md forbids, in prose and captions."""
+    captions = [" ".join(figure(cell)[:2]) for cell in page.code]
+    prose = plain("\n\n".join([page.prose, *captions]))
+    faults = [hit[0] for hit in FORBIDDEN.finditer(prose)]
+    return faults + re.findall(r"\S+!(?![\[=])", prose)
+
+
+def plain(text):
+    """Return prose without code, formulas, addresses, labels and the heads of directives."""
+    text = "\n".join(line if kind == "prose" else "" for kind, line in lines(text))
+    return re.sub(
+        r"\$\$.*?\$\$|\$[^$]*\$|`+[^`]*`+|<[^>]*>|\]\([^)]*\)", " ", text, flags=re.DOTALL
+    )
+
+
+def few_predictions(page):
+    """Catch a chapter with fewer than two questions whose answer is folded until asked for."""
+    folded = sum("hide-output" in tags(cell) for cell in page.code)
+    return [] if folded >= 2 else [f"{folded} cells are tagged hide-output"]
+
+
+def unsolved_exercises(page):
+    """Catch a chapter with fewer than three exercises, or an exercise without a solution."""
+    blocks = re.findall(r"\{exercise(?:-start)?\}.*\n(?:\s*:.*\n)*?\s*:label: *(\S+)", page.prose)
+    solved = re.findall(r"\{solution(?:-start)?\} *(\S+)", page.prose)
+    faults = [f"{len(blocks)} labelled exercises"] if len(blocks) < 3 else []
+    return faults + [f"{label} has no solution" for label in blocks if label not in solved]
+
+
+OF_ALL = [
+    not_run_in_order,
+    not_canonical,
+    semicolons,
+    stored_errors,
+    long_cells,
+    first_cell_not_imports,
+    ignored_outputs,
+    machine_words,
+    long_prints,
+    mute_pictures,
+    uncompared_pictures,
+    network_requests,
+    repeated_sliders,
+]
+OF_CHAPTERS = [few_predictions, unsolved_exercises]

@@ -1,0 +1,265 @@
+"""Break the code and the book on purpose, one fault at a time: a named check must fail.
+
+Run as ``python tests/breaks.py [WORD ...]``: only breaks whose name holds one of the words, all
+without. The tree is copied into a temporary folder first; nothing here is changed. A check that
+fails on the unbroken copy, or passes on a broken one, makes the run fail.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FORMULA, SHIFT = "book/2-waves/formula.ipynb", "book/2-waves/shift.ipynb"
+NBVAL = ("-m", "pytest", "-q", "--nbval", "--nbval-current-env")
+TESTS = ("-m", "pytest", "-q")
+BUILD = ("-m", "jupyter_book.cli.main", "build", ".", "-W", "-n", "--keep-going", "--all", "-q")
+
+
+@dataclass(frozen=True)
+class Break:
+    """One fault: what it is, where it is put, and the commands of which the last must fail."""
+
+    name: str
+    file: str
+    put: Callable[[str], str]
+    check: tuple[tuple[str, ...], ...]
+
+
+def swap(old: str, new: str) -> Callable[[str], str]:
+    """Replace the first occurrence; it must be there."""
+
+    def put(text: str) -> str:
+        if old not in text:
+            raise SystemExit(f"nothing to break: {old!r} is not there")
+        return text.replace(old, new, 1)
+
+    return put
+
+
+def in_cells(change: Callable[[dict], bool]) -> Callable[[str], str]:
+    """Change the first cell of a notebook that lets itself be changed."""
+
+    def put(text: str) -> str:
+        notebook = json.loads(text)
+        if not any(change(cell) for cell in notebook["cells"]):
+            raise SystemExit("nothing to break: no such cell")
+        return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+    return put
+
+
+def another_digit(cell: dict) -> bool:
+    """Change the last digit that a cell has printed."""
+    for output in cell.get("outputs", []):
+        text = "".join(output.get("text", []))
+        found = list(re.finditer(r"\d", text))
+        if found:
+            at = found[-1].start()
+            digit = str((int(text[at]) + 1) % 10)
+            output["text"] = [text[:at] + digit + text[at + 1 :]]
+            return True
+    return False
+
+
+def another_curve(cell: dict) -> bool:
+    """Move one point of one curve of a stored figure by one unit."""
+    for output in cell.get("outputs", []):
+        picture = "".join(output.get("data", {}).get("image/svg+xml", []))
+        point = re.search(r"\nL (\d+)", picture)
+        if point:
+            moved = f"\nL {int(point.group(1)) + 1}"
+            output["data"]["image/svg+xml"] = picture.replace(point.group(0), moved, 1)
+            return True
+    return False
+
+
+def misspelt_macro(cell: dict) -> bool:
+    r"""Write \omegga for the first \omega of a text cell."""
+    text = "".join(cell["source"])
+    if cell["cell_type"] != "markdown" or r"\omega" not in text:
+        return False
+    cell["source"] = text.replace(r"\omega", r"\omegga", 1)
+    return True
+
+
+def no_alt_text(cell: dict) -> bool:
+    """Take the alt text from a figure."""
+    return cell["metadata"].get("mystnb", {}).pop("image", None) is not None
+
+
+def a_label_more(cell: dict) -> bool:
+    """Number an equation that no test bears."""
+    if cell["cell_type"] != "markdown":
+        return False
+    cell["source"] = "".join(cell["source"]) + "\n\n```{math}\n:label: eq-untested\nx = x\n```"
+    return True
+
+
+def unit(test: str) -> tuple[tuple[str, ...], ...]:
+    """Name one test of the package or of the book's sources."""
+    return ((*TESTS, f"tests/{test}"),)
+
+
+BREAKS = (
+    Break(
+        "sine and cosine swapped",
+        "posenc/sinusoidal.py",
+        swap("xp.stack([sin, cos], axis=-1)", "xp.stack([cos, sin], axis=-1)"),
+        unit("test_sinusoidal.py::test_golden_rows"),
+    ),
+    Break(
+        "sine and cosine swapped in a range",
+        "posenc/turns.py",
+        swap("sin + 1j * cos)", "cos + 1j * sin)"),
+        unit("test_sinusoidal.py::test_a_range_writes_the_same_rows"),
+    ),
+    Break(
+        "exponent 2i/(d-2)",
+        "posenc/spectrum.py",
+        swap("Fraction(2, dim))", "Fraction(2, max(2, dim - 2)))"),
+        unit("test_spectrum.py::test_every_frequency_is_the_correctly_rounded_power"),
+    ),
+    Break(
+        "cosine with its own exponent",
+        "posenc/sinusoidal.py",
+        swap(
+            "rows = _laid_out(sin, cos,",
+            "cos = phases(positions, spectrum(dim, 5e4, 'paper'), dtype=target.dtype,"
+            " device=target.device)[0]\n        rows = _laid_out(sin, cos,",
+        ),
+        unit("test_sinusoidal.py::test_every_entry_follows_the_formula"),
+    ),
+    Break(
+        "int(p) through float32",
+        "posenc/_door.py",
+        swap(
+            "np.asarray(positions, dtype=np.int64)",
+            "np.asarray(positions).astype(np.float32).astype(np.float64).clip(-2**62, 2**62)"
+            ".astype(np.int64)",
+        ),
+        unit("test_turns.py::test_phases_are_exact_in_every_octave"),
+    ),
+    Break(
+        "table built in float32",
+        "posenc/turns.py",
+        swap("f64 = xp.float64", "f64 = xp.float32"),
+        unit("test_turns.py::test_phases_are_exact_in_every_octave"),
+    ),
+    Break(
+        "angles from float64 frequencies",
+        "posenc/_frequencies.py",
+        swap(
+            "_fractions_of_a_turn(omega)",
+            "_fractions_of_a_turn([mpmath.mpf(float(w)) for w in omega])",
+        ),
+        unit("test_spectrum.py::test_turns_are_the_nearest_128_bit_fraction"),
+    ),
+    Break(
+        "a carry lost",
+        "posenc/turns.py",
+        swap("+ _upper(middle) + _upper(middle_0)", "+ _upper(middle)"),
+        unit("test_turns.py::test_phases_are_exact_in_every_octave"),
+    ),
+    Break(
+        "sign of M_k",
+        "posenc/sinusoidal.py",
+        swap("= sin, -sin", "= -sin, sin"),
+        unit("test_sinusoidal.py::test_the_shift_matrix_carries_every_row"),
+    ),
+    Break(
+        "sign in the shift without a matrix",
+        "posenc/sinusoidal.py",
+        swap("c * cos - s * sin", "c * cos + s * sin"),
+        unit("test_sinusoidal.py::test_shifting_without_the_matrix_is_the_addition_formula"),
+    ),
+    Break("one stored digit", FORMULA, in_cells(another_digit), ((*NBVAL, FORMULA),)),
+    Break("one curve of a stored figure", FORMULA, in_cells(another_curve), ((*NBVAL, FORMULA),)),
+    Break(
+        "sign of M_k, in the chapter",
+        "posenc/sinusoidal.py",
+        swap("= sin, -sin", "= -sin, sin"),
+        ((*NBVAL, SHIFT),),
+    ),
+    Break(
+        "a misspelt TeX macro",
+        FORMULA,
+        in_cells(misspelt_macro),
+        (BUILD, (*TESTS, "tests/site/test_site.py", "-k", "shows_every_formula and formula")),
+    ),
+    Break(
+        "a missing alt text",
+        FORMULA,
+        in_cells(no_alt_text),
+        ((*TESTS, "tests/book/test_notebooks.py"),),
+    ),
+    Break(
+        "a label without a test",
+        FORMULA,
+        in_cells(a_label_more),
+        unit("book/test_equations.py::test_no_edge_dangles"),
+    ),
+)
+
+
+def copied_to(folder: Path) -> Path:
+    """Copy what git knows, and what it would take in."""
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, names.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, folder / name)
+    return folder
+
+
+def passes(tree: Path, check: tuple[tuple[str, ...], ...]) -> tuple[bool, str]:
+    """Whether the commands of a check all succeed, and what they said last."""
+    environment = {**os.environ, "PYTHONPATH": str(tree), "WAVES_REQUIRE_SITE": "1"}
+    said = ""
+    for command in check:
+        done = subprocess.run(
+            [sys.executable, *command], cwd=tree, env=environment, capture_output=True, text=True
+        )
+        said = done.stdout + done.stderr
+        if done.returncode:
+            return False, said
+    return True, said
+
+
+def main(words: list[str]) -> None:
+    """Try each break; print one line for each."""
+    chosen = [b for b in BREAKS if not words or any(word in b.name for word in words)]
+    wrong = []
+    with tempfile.TemporaryDirectory() as folder:
+        tree = copied_to(Path(folder))
+        for check in dict.fromkeys(b.check for b in chosen):
+            well, said = passes(tree, check)
+            if not well:
+                raise SystemExit(f"fails before anything is broken: {check[-1]}\n{said[-2000:]}")
+        for fault in chosen:
+            file = tree / fault.file
+            sound = file.read_text()
+            file.write_text(fault.put(sound))
+            unseen, said = passes(tree, fault.check)
+            file.write_text(sound)
+            failed = re.findall(r"^FAILED (\S+?)(?: - .*)?$", said, re.M)
+            seen = "NOT SEEN" if unseen else (failed[0] if failed else fault.check[0][-1])
+            print(f"{fault.name:36} {seen}", flush=True)
+            if unseen:
+                wrong.append(fault.name)
+    if wrong:
+        raise SystemExit(f"no check failed for: {', '.join(wrong)}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
