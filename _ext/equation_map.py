@@ -20,6 +20,8 @@ STYLE = """
 .equation-graph svg{max-width:none;font:10.5px monospace}
 .equation-graph text{fill:currentColor}
 .equation-graph path{fill:none;stroke:currentColor;opacity:.45}
+table.equation-map td:last-child{min-width:15rem}
+table.equation-map code{white-space:normal;font-size:.8em}
 """
 ROW, GAP, LETTER, TOP = 18, 56, 6.4, 30  # in pixels; a letter's width is that of the widest font
 
@@ -49,7 +51,7 @@ class EquationMap(SphinxDirective):
         for equation in found:
             page = "/" + equation.places[0]
             functions = [self.link("py", "obj", name, nodes.literal) for name in equation.functions]
-            tests = [nodes.literal("", test.removeprefix("tests/")) for test in equation.tests]
+            tests = [breakable(test.removeprefix("tests/")) for test in equation.tests]
             body += row(
                 [
                     [
@@ -84,6 +86,12 @@ def words(text):
     return [nodes.Text(text)]
 
 
+def breakable(name):
+    """Return a name as code that may go on in a next line after an underscore."""
+    code = escape(name).replace("_", "_<wbr>").replace("::", "::<wbr>")
+    return nodes.raw("", f"<code>{code}</code>", format="html")
+
+
 def row(cells):
     """Return a table's row; what a cell holds stands one below the other."""
     return nodes.row(
@@ -115,9 +123,10 @@ def drawn(found):
         pieces.append(f'<path d="{curve}"/>')
     wide, high = f"{left - GAP:.0f}", f"{height:.0f}"
     return (
+        f"<style>{STYLE}</style>\n"
         f'<div class="equation-graph" tabindex="0" role="group" aria-label="{SAYS}">'
         f'<svg aria-hidden="true" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}">'
-        f"<style>{STYLE}</style>{''.join(pieces)}</svg></div>\n"
+        f"{''.join(pieces)}</svg></div>\n"
     )
 
 

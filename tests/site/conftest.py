@@ -90,7 +90,7 @@ def read(contexts):
     def read_once(file: Path) -> Visit:
         seen = Visit()
         for device, context in contexts.items():
-            seen.add(device, visit(context, file))
+            seen.add(device, visit(context, file, desktop=device == "desktop"))
         return seen
 
     return read_once
