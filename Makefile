@@ -52,7 +52,7 @@ run: $(VENV)/.for-all $(VENV)/.posenc ## run chapters and store what they show [
 	$(PY) -m posenc.lab.notebooks $(CHAPTER)
 
 lab: $(VENV)/.for-all $(VENV)/.posenc ## open the chapters in JupyterLab
-	$(PY) -m jupyterlab
+	$(PY) -m jupyterlab --LabApp.default_url=/lab/tree/book
 
 bench: $(VENV)/.for-all $(VENV)/.posenc ## measure the tables on this CPU and store the ratios (minutes)
 	$(PY) tests/benchmarks/tables.py --write book/data/benchmark-cpu.json

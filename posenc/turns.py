@@ -78,8 +78,9 @@ def phases(
 
     Notes
     -----
-    Equation ``eq-turns`` of the book; for a `range`, also ``eq-coarse-fine``. Works under
-    ``torch.compile(fullgraph=True)``, ``torch.export``, ``torch.vmap`` and on the meta device.
+    Equation ``eq-turns`` of the book (the sign of a sine alone is ``eq-odometer``); for a
+    `range`, also ``eq-coarse-fine``. Works under ``torch.compile(fullgraph=True)``,
+    ``torch.export``, ``torch.vmap`` and on the meta device.
     Elsewhere: ``cos_cached, sin_cached`` (transformers), ``freqs_cis`` (Llama), which form angles
     in floating point.
 

@@ -22,7 +22,17 @@ ROOT = Path(__file__).parents[1]
 FORMULA, SHIFT = "book/2-waves/formula.ipynb", "book/2-waves/shift.ipynb"
 NBVAL = ("-m", "pytest", "-q", "--nbval", "--nbval-current-env")
 TESTS = ("-m", "pytest", "-q")
-BUILD = ("-m", "jupyter_book.cli.main", "build", ".", "-W", "-n", "--keep-going", "--all", "-q")
+BUILD = (
+    "-c",
+    "from jupyter_book.cli.main import main; main()",
+    "build",
+    ".",
+    "-W",
+    "-n",
+    "--keep-going",
+    "--all",
+    "-q",
+)
 
 
 @dataclass(frozen=True)

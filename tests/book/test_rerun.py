@@ -2,12 +2,14 @@
 
 import os
 import re
+import runpy
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import nbformat
 import pytest
-from reading import NOTEBOOKS, ROOT
+from reading import BOOK, NOTEBOOKS, ROOT
 
 from posenc.lab import notebooks
 
@@ -90,3 +92,13 @@ def test_each_wrong_digit_makes_nbval_fail_and_nothing_else_does(stored):
     failed = {(name, int(cell)) for end, name, cell in ends if end != "PASSED"}
     assert failed == {("digit", 1), ("glued", 1), ("curve", 2), ("slider", 3)}, done.stdout
     assert len(ends) == len(CELLS) * (len(FAULTS) + 1)
+
+
+@pytest.mark.parametrize(("device", "skipped"), [("cpu", ()), ("cuda", ("image/svg+xml",))])
+def test_pictures_are_compared_on_the_cpu_and_left_out_elsewhere(monkeypatch, device, skipped):
+    """Catches a book whose pictures nobody compares, or a GPU held to another matplotlib's ink."""
+    hooks = runpy.run_path(str(BOOK / "conftest.py"))
+    monkeypatch.setenv("POSENC_DEVICE", device)
+    item = SimpleNamespace(parent=SimpleNamespace(skip_compare=("image/png",)))
+    hooks["pytest_itemcollected"](item)
+    assert item.parent.skip_compare == ("image/png", *skipped)

@@ -81,7 +81,7 @@ RAW_TEX = r"""() => {
 SIDEWAYS = """() => {
   const page = document.documentElement, wide = [];
   if (page.scrollWidth <= page.clientWidth) return wide;
-  for (const e of document.body.querySelectorAll('*')) {
+  for (const e of (document.querySelector('main') ?? document.body).querySelectorAll('*')) {
     const box = e.getBoundingClientRect();
     let scrolls = false;
     for (let up = e.parentElement; up; up = up.parentElement)
