@@ -1,6 +1,9 @@
 """Positional encodings with exact phases: the tested core of the textbook *Waves That Count*."""
 
+from posenc import learned as learned
 from posenc._frequencies import Frequencies
+from posenc.bias import alibi_bias, alibi_score_mod, alibi_slopes
+from posenc.relative import relative_shift, t5_bucket
 from posenc.sinusoidal import shift, shift_matrix, sinusoidal_encoding
 from posenc.spectrum import frequencies, wavelengths
 from posenc.turns import phases
@@ -9,10 +12,15 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Frequencies",
+    "alibi_bias",
+    "alibi_score_mod",
+    "alibi_slopes",
     "frequencies",
     "phases",
+    "relative_shift",
     "shift",
     "shift_matrix",
     "sinusoidal_encoding",
+    "t5_bucket",
     "wavelengths",
 ]

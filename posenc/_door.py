@@ -59,20 +59,45 @@ def choice(name: str, value: object, allowed: Sequence[str]) -> None:
 
 
 def is_tensor(value: object) -> bool:
-    """Whether a value is a torch tensor; torch is imported only if it may be one."""
-    if value is None or isinstance(value, (np.ndarray, np.generic, int, float, list, tuple, range)):
-        return False
-    if not type(value).__module__.startswith("torch") and not hasattr(value, "__torch_function__"):
-        return False
-    import torch
-
-    return isinstance(value, torch.Tensor)
+    """Whether a value is a torch tensor; without torch loaded there is none."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
 
 
 def is_compiling() -> bool:
     """Whether torch is tracing this call for torch.compile or torch.export."""
     torch = sys.modules.get("torch")
     return torch is not None and bool(torch.compiler.is_compiling())
+
+
+def common_place(**named: Any) -> tuple[Any, Any]:
+    """The array library of several inputs, and their one device (None for NumPy).
+
+    Python numbers, ranges and lists go anywhere; arrays and tensors must not be mixed.
+    """
+    place: tuple[str, Any] | None = None
+    for name, value in named.items():
+        if is_tensor(value):
+            here = (name, value.device)
+        elif isinstance(value, np.ndarray | np.generic):
+            here = (name, None)
+        else:
+            continue
+        if place is not None and (place[1] is None) != (here[1] is None):
+            raise TypeError(f"{place[0]} and {name} must both be NumPy's, or both torch's")
+        if place is not None and place[1] != here[1]:
+            raise ValueError(
+                f"{place[0]} and {name} must be on one device, got {place[1]} and {here[1]}"
+            )
+        place = place or here
+    xp: Any
+    if place is None or place[1] is None:
+        import array_api_compat.numpy as xp
+
+        return xp, None
+    import array_api_compat.torch as xp
+
+    return xp, place[1]
 
 
 class Backend(NamedTuple):
@@ -157,8 +182,8 @@ def check_out(name: str, out: Any, shape: tuple[int, ...], target: Backend) -> N
         raise ValueError(f"{name} must not require grad: a table is a constant")
 
 
-def integer_positions(positions: Any) -> Any:
-    """Positions as an int64 array, or tensor, of their own shape.
+def integer_positions(positions: Any, name: str = "positions") -> Any:
+    """Positions as an int64 array, or tensor, of their own shape; errors call them by name.
 
     Raises
     ------
@@ -170,19 +195,19 @@ def integer_positions(positions: Any) -> Any:
     if is_tensor(positions):
         import torch
 
-        _check_integer(str(positions.dtype).removeprefix("torch."))
+        _check_integer(name, str(positions.dtype).removeprefix("torch."))
         return positions.to(torch.int64)
     if isinstance(positions, range):
         if len(positions) and not (positions[0] in INT64 and positions[-1] in INT64):
-            raise ValueError(f"positions must fit in int64, got {positions}")
+            raise ValueError(f"{name} must fit in int64, got {positions}")
         count = np.arange(len(positions), dtype=np.int64)
         return wrapped(positions.start) + wrapped(positions.step) * count
     if isinstance(positions, (int, float, list, tuple)):
-        return _from_python(positions)
+        return _from_python(name, positions)
     if isinstance(positions, np.ndarray | np.generic):
-        _check_integer(positions.dtype.name)
+        _check_integer(name, positions.dtype.name)
         return np.asarray(positions, dtype=np.int64)
-    raise TypeError(f"positions must be integers, got {_kind(positions)}")
+    raise TypeError(f"{name} must be integers, got {_kind(positions)}")
 
 
 def wrapped(number: int) -> np.int64:
@@ -190,29 +215,29 @@ def wrapped(number: int) -> np.int64:
     return np.int64((number + (1 << 63)) % (1 << 64) - (1 << 63))
 
 
-def _from_python(positions: Any) -> Any:
+def _from_python(name: str, positions: Any) -> Any:
     try:
         values = np.array(positions, dtype=object)
     except ValueError:
-        raise ValueError("positions must be a rectangular list of integers") from None
+        raise ValueError(f"{name} must be a rectangular list of integers") from None
     numbers = []
     for value in values.ravel():
         if isinstance(value, (float, np.floating, bool, np.bool_)):
-            _check_integer(type(value).__name__.rstrip("_"))
+            _check_integer(name, type(value).__name__.rstrip("_"))
         if isinstance(value, (list, tuple)):
-            raise ValueError("positions must be a rectangular list of integers")
-        numbers.append(offset_number("positions", value))
+            raise ValueError(f"{name} must be a rectangular list of integers")
+        numbers.append(offset_number(name, value))
     return np.array(numbers, dtype=np.int64).reshape(values.shape)
 
 
-def _check_integer(dtype: str) -> None:
+def _check_integer(name: str, dtype: str) -> None:
     if "float" in dtype:
         raise TypeError(
-            f"positions must be integers, got {dtype}: floating dtypes merge neighbours "
+            f"{name} must be integers, got {dtype}: floating dtypes merge neighbours "
             "(256 and 257 are one number in bfloat16, 2**24 and 2**24 + 1 in float32)"
         )
     if not dtype.startswith(("int", "uint")) or dtype == "uint64":
-        raise TypeError(f"positions must be integers that fit in int64, got {dtype}")
+        raise TypeError(f"{name} must be integers that fit in int64, got {dtype}")
 
 
 def _one_of(names: Sequence[str]) -> str:

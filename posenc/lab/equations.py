@@ -121,7 +121,8 @@ def _modules(folder: Path) -> Iterator[tuple[Path, ast.Module]]:
 
 def _functions(root: Path) -> Iterator[tuple[str, str]]:
     """Yield the public name and docstring of each public function, class and method."""
-    short = dict(_exported(root / "posenc" / "__init__.py"))
+    packages = [root / "posenc", root / "posenc" / "modules"]
+    short = {full: name for package in packages for full, name in _exported(root, package)}
     for path, tree in _modules(root / "posenc"):
         module = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
         for owner, node in _defined(tree.body, module):
@@ -130,14 +131,15 @@ def _functions(root: Path) -> Iterator[tuple[str, str]]:
             yield public, ast.get_docstring(node) or ""
 
 
-def _exported(init: Path) -> Iterator[tuple[str, str]]:
-    """Yield the full and the short name of what the package itself offers."""
+def _exported(root: Path, package: Path) -> Iterator[tuple[str, str]]:
+    """Yield the full and the short name of what a package itself offers."""
+    init, name = package / "__init__.py", ".".join(package.relative_to(root).parts)
     statements = ast.parse(init.read_text(encoding="utf-8")).body if init.exists() else []
     for statement in statements:
         if isinstance(statement, ast.ImportFrom) and statement.module:
-            home = f"posenc.{statement.module}" if statement.level else statement.module
+            home = f"{name}.{statement.module}" if statement.level else statement.module
             for alias in statement.names:
-                yield f"{home}.{alias.name}", f"posenc.{alias.asname or alias.name}"
+                yield f"{home}.{alias.name}", f"{name}.{alias.asname or alias.name}"
 
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

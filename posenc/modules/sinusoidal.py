@@ -1,4 +1,4 @@
-"""Torch modules that people expect; each only calls the package's functions."""
+"""The sinusoidal encoding as a module: it is added to embeddings."""
 
 from __future__ import annotations
 
