@@ -202,7 +202,7 @@ def integer_positions(positions: Any, name: str = "positions") -> Any:
             raise ValueError(f"{name} must fit in int64, got {positions}")
         count = np.arange(len(positions), dtype=np.int64)
         return wrapped(positions.start) + wrapped(positions.step) * count
-    if isinstance(positions, (int, list, tuple)):
+    if isinstance(positions, (int, float, list, tuple)):
         return _from_python(name, positions)
     if isinstance(positions, np.ndarray | np.generic):
         _check_integer(name, positions.dtype.name)

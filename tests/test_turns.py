@@ -259,7 +259,7 @@ TWO = np.empty((2, 1), np.float32)
 @pytest.mark.parametrize(
     ("make", "error", "sentence"),
     [
-        (lambda f: phases(1.0, f), TypeError, "positions must be integers, got float"),
+        (lambda f: phases(1.0, f), TypeError, "got float: floating dtypes merge neighbours"),
         (lambda f: phases([1.0], f), TypeError, "positions must be integers, got float"),
         (lambda f: phases([1, True], f), TypeError, "positions must be integers.*, got bool"),
         (lambda f: phases(True, f), TypeError, "positions must be integers.*, got bool"),
