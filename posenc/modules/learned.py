@@ -78,8 +78,8 @@ class LearnedEncoding(torch.nn.Module):
         ValueError
             If a position lies outside the table, or positions on another device.
         RuntimeError
-            Under ``torch.compile``, if a position lies outside the table. Elsewhere the check
-            waits for a GPU that still computes the positions.
+            Under ``torch.compile`` and in a CUDA graph, if a position lies outside the table.
+            Elsewhere the check waits for a GPU that still computes the positions.
         """
         common_place(weight=self.weight, positions=positions)
         index = torch.as_tensor(integer_positions(positions), device=self.weight.device)
@@ -89,7 +89,9 @@ class LearnedEncoding(torch.nn.Module):
             f"positions must lie in {first} ... {usable - 1}: the table has {self.rows} rows and "
             f"offset {self.offset}, which serve {usable} positions"
         )
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_compiling() or (
+            index.is_cuda and torch.cuda.is_current_stream_capturing()
+        ):
             torch._assert_async(~outside.any(), says)
         elif not index.is_meta and bool(outside.any()):
             raise ValueError(f"{says}; got {int(index[outside][0])}")
