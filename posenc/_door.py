@@ -59,14 +59,9 @@ def choice(name: str, value: object, allowed: Sequence[str]) -> None:
 
 
 def is_tensor(value: object) -> bool:
-    """Whether a value is a torch tensor; torch is imported only if it may be one."""
-    if value is None or isinstance(value, (np.ndarray, np.generic, int, float, list, tuple, range)):
-        return False
-    if not type(value).__module__.startswith("torch") and not hasattr(value, "__torch_function__"):
-        return False
-    import torch
-
-    return isinstance(value, torch.Tensor)
+    """Whether a value is a torch tensor; without torch loaded there is none."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
 
 
 def is_compiling() -> bool:

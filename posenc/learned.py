@@ -126,7 +126,7 @@ def resize(table: Any, size: Any, *, grid: tuple[int, int] | None = None, prefix
         One row for each position, or for each patch of a picture, row by row (T = H W).
     size : int, or pair of int
         How many positions the result shall have; for pictures (H', W'). A size, never a factor:
-        60 / 38 of 38 rows may round to 59.
+        in floating point 11 rows times 60 / 11 are 59.
     grid : pair of int, optional
         H and W of the table, for pictures; a square unless given.
     prefix : int, default 0
