@@ -48,7 +48,7 @@ def blocks(a, b):
 @pytest.mark.parametrize("layout", ("interleaved", "concatenated"))
 @pytest.mark.parametrize(("dim", "base"), ((8, 10000), (64, 10000), (512, 10000), (64, 500000)))
 def test_dot_product_of_two_encodings_is_a_sum_of_cosines_of_their_distance(dim, base, layout):
-    """Catches a sine and a cosine of different frequency, and angles that err far out."""
+    """Catches cosines of other frequencies than the sines, and angles that err far out."""
     for m, n in [(0, 0), (3, 8), (8, 3), (100, 57), (10**12 + 300, 10**12), (-40, 2)]:
         row_m, row_n = (rows(p, dim, base=float(base), layout=layout) for p in (m, n))
         assert abs(row_m @ row_n - cosines(m - n, dim, base)) < 1e-12
