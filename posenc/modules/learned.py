@@ -69,7 +69,7 @@ class LearnedEncoding(torch.nn.Module):
 
         Returns
         -------
-        tensor, shape [*positions.shape, d]
+        tensor, shape ``[*positions.shape, d]``
             Rows ``positions + offset`` of the table, in its dtype and on its device.
 
         Raises
@@ -77,8 +77,10 @@ class LearnedEncoding(torch.nn.Module):
         TypeError
             If positions are not integers, or NumPy's.
         ValueError
-            If a position lies outside the table, or positions on another device. Under
-            ``torch.compile`` a position outside raises a RuntimeError.
+            If a position lies outside the table, or positions on another device.
+        RuntimeError
+            Under ``torch.compile``, if a position lies outside the table. Elsewhere the check
+            waits for a GPU that still computes the positions.
         """
         common_place(weight=self.weight, positions=positions)
         index = torch.as_tensor(integer_positions(positions), device=self.weight.device)
