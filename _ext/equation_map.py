@@ -21,10 +21,9 @@ STYLE = """
 .equation-graph svg{max-width:none;font:10.5px monospace}
 .equation-graph text{fill:currentColor}
 .equation-graph path{fill:none;stroke:currentColor;opacity:.45}
-table.equation-map td:last-child{min-width:15rem}
-table.equation-map code{white-space:normal;font-size:.8em}
+.equation-graph path.test{stroke-dasharray:3 3}
 """
-ROW, GAP, LETTER, TOP = 18, 56, 6.4, 30  # in pixels; a letter's width is that of the widest font
+ROW, GAP, LETTER, TOP = 18, 100, 6.4, 30  # in pixels; a letter's width is that of the widest font
 
 
 class EquationMap(SphinxDirective):
@@ -51,7 +50,10 @@ class EquationMap(SphinxDirective):
         body = nodes.tbody()
         for equation in found:
             page = "/" + equation.places[0]
-            functions = [self.link("py", "obj", name, nodes.literal) for name in equation.functions]
+            functions = [
+                self.link("py", "obj", name, nodes.literal, name.removeprefix("posenc."))
+                for name in equation.functions
+            ]
             tests = [breakable(test.removeprefix("tests/")) for test in equation.tests]
             body += row(
                 [
@@ -68,11 +70,11 @@ class EquationMap(SphinxDirective):
         table += group
         return table
 
-    def link(self, domain, kind, target, shape):
+    def link(self, domain, kind, target, shape, written=None):
         """Return a reference that Sphinx resolves, and warns of when it leads nowhere."""
         return addnodes.pending_xref(
             "",
-            shape("", target),
+            shape("", written or target),
             refdoc=self.env.docname,
             refdomain=domain,
             reftype=kind,
@@ -133,11 +135,13 @@ def drawn(found):
             for key, name in column.items()
         ]
     for (start, tail), (end, tip) in edges:
-        x0 = lefts[PLACES[start]] + LETTER * len(columns[start][tail]) + 4
-        x1 = lefts[PLACES[end]] - 4
-        y0, y1, bend = rows[start][tail], rows[end][tip], f"{(x0 + x1) / 2:.0f}"
-        curve = f"M{x0:.0f} {y0:.0f}C{bend} {y0:.0f} {bend} {y1:.0f} {x1:.0f} {y1:.0f}"
-        pieces.append(f'<path d="{curve}"/>')
+        here, there = PLACES[start], PLACES[end]
+        x0 = lefts[here] + LETTER * len(columns[start][tail]) + 4
+        x1, x2 = lefts[here] + widths[here] + 4, lefts[there] - 4
+        y0, y1, bend = rows[start][tail], rows[end][tip], f"{(x1 + x2) / 2:.0f}"
+        curve = f"M{x0:.0f} {y0:.0f}H{x1:.0f}C{bend} {y0:.0f} {bend} {y1:.0f} {x2:.0f} {y1:.0f}"
+        kind = ' class="test"' if end == 3 else ""
+        pieces.append(f'<path{kind} d="{curve}"/>')
     wide, high = f"{lefts[2] + widths[2]:.0f}", f"{height + 8:.0f}"
     return (
         f"<style>{STYLE}</style>\n"
