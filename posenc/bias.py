@@ -11,14 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posenc._door import (
-    common_place,
-    integer_positions,
-    is_compiling,
-    is_tensor,
-    offset_number,
-    whole_number,
-)
+from posenc._backend import common_place
+from posenc._door import integer_positions, is_compiling, is_tensor, offset_number, whole_number
 
 
 def alibi_slopes(n_heads: int) -> NDArray[np.float64]:

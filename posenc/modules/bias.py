@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from posenc._door import common_place, whole_number
+from posenc._backend import common_place
+from posenc._door import whole_number
 from posenc.bias import alibi_bias, alibi_slopes, differences
 from posenc.relative import bucket_edges, bucket_of
 

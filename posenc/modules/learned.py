@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from posenc._door import common_place, integer_positions, whole_number
+from posenc._backend import common_place
+from posenc._door import integer_positions, whole_number
 
 
 class LearnedEncoding(torch.nn.Module):
