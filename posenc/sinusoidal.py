@@ -110,7 +110,8 @@ def encode(
     sines = (dim + 1) // 2
     for rows, phasor in rotating_rows(positions, omega, target):  # sin + i cos: a row's own order
         if layout == "interleaved":
-            table[rows] = phasor.view(target.xp.float64)[:, :dim]
+            row = phasor.view(target.xp.float64)
+            table[rows] = row[:, :dim] if dim % 2 else row
         else:
             table[rows, :sines] = phasor.real
             table[rows, sines:] = phasor.imag[:, : dim - sines]

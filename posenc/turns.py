@@ -161,28 +161,41 @@ def rotating_rows(
     Equation ``eq-coarse-fine`` of the book. Both tables are exact to float64 rounding, so the
     product errs by less than 5e-16 at any offset.
     """
-    xp, device = target.xp, arithmetic_device(target)
     limit = max(1, _FINE_BLOCK // len(frequencies))
     fine_rows = min(1 << max(4, (len(positions).bit_length() + 1) // 2), limit)
     fine_at = wrapped(positions.step) * np.arange(fine_rows, dtype=np.int64)
+    fine = _phasor(fine_at, frequencies, target, conjugate=True)  # cos - i sin
     coarse_at = integer_positions(positions[::fine_rows])
-    fine = _phasor(fine_at, frequencies, xp, device, conjugate=True)  # cos - i sin
-    coarse = _phasor(coarse_at, frequencies, xp, device, conjugate=False)  # sin + i cos
-    scratch = xp.empty_like(fine)
-    for start, row in zip(range(0, len(positions), fine_rows), coarse, strict=True):
-        count = min(fine_rows, len(positions) - start)
-        phasor = scratch[:count]
-        xp.multiply(row, fine[:count], out=phasor)
-        yield slice(start, start + count), phasor
+    coarse = _phasor(coarse_at, frequencies, target, conjugate=False)  # sin + i cos
+    multiply = _library(target).multiply
+    scratch = target.xp.empty_like(fine)
+    whole = len(positions) - len(positions) % fine_rows
+    for start, row in zip(range(0, whole, fine_rows), coarse, strict=False):
+        multiply(row, fine, out=scratch)
+        yield slice(start, start + fine_rows), scratch
+    if whole < len(positions):
+        rest = slice(0, len(positions) - whole)
+        multiply(coarse[-1], fine[rest], out=scratch[rest])
+        yield slice(whole, len(positions)), scratch[rest]
 
 
-def _phasor(
-    positions: Any, frequencies: Frequencies, xp: Any, device: Any, *, conjugate: bool
-) -> Any:
-    blocks = []
-    for _, cos, sin in _direct_blocks(positions, frequencies, Backend(xp, None, device)):
-        blocks.append(cos - 1j * sin if conjugate else sin + 1j * cos)
-    return blocks[0] if len(blocks) == 1 else xp.concat(blocks)
+def _library(target: Backend) -> Any:
+    """NumPy or torch itself: their ``multiply`` knows ``out`` and needs no promotion here."""
+    if target.device is None:
+        return np
+    import torch
+
+    return torch
+
+
+def _phasor(positions: Any, frequencies: Frequencies, target: Backend, *, conjugate: bool) -> Any:
+    """Complex128 [T, d/2]: cos - i sin if conjugate, else sin + i cos."""
+    wide = Backend(target.xp, target.xp.complex128, arithmetic_device(target))
+    table = empty((len(positions), len(frequencies)), wide)
+    for rows, cos, sin in _direct_blocks(positions, frequencies, wide):
+        real, imaginary = (cos, -sin) if conjugate else (sin, cos)
+        table[rows].real[...], table[rows].imag[...] = real, imaginary
+    return table
 
 
 def _direct_blocks(
@@ -224,7 +237,7 @@ def _cos_sin(p: Any, limbs: Any, xp: Any) -> tuple[Any, Any]:
     middle = p_1 * low_0 + _upper(p_0 * low_0)
     middle_0 = p_0 * low_1 + (middle & _LOW_32)
     carry = p_1 * low_1 + _upper(middle) + _upper(middle_0)  # floor(unsigned p * low / 2**64)
-    turn = p * high + carry - xp.where(p < 0, low, 0 * low)
+    turn = p * high + carry - ((p >> 63) & low)  # a negative p stands for p - 2**64
     rest = p * low
     # nearest quarter turn, and what is left: in [-1/8, 1/8) of a turn
     quarter = (turn + (1 << 61)) >> 62
