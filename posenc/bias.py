@@ -17,7 +17,6 @@ from posenc._door import (
     flag,
     integer_positions,
     is_tensor,
-    kind,
     offset_number,
     whole_number,
 )
@@ -186,7 +185,7 @@ def alibi_score_mod(
         if abs(offset) > 1 << 30:
             raise ValueError(f"offset must lie in -2**30 ... 2**30, got {offset}")
     elif offset.ndim or dtype_name(offset.dtype) not in INTEGERS[:-1]:
-        raise TypeError(f"offset must be an integer, got {kind(offset)} {list(offset.shape)}")
+        raise TypeError(f"offset must be an integer, got {offset.dtype} {list(offset.shape)}")
     if device is None:
         device = slopes.device if is_tensor(slopes) else torch.device("cpu")
     slope = head_slopes(slopes, device)
