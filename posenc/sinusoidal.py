@@ -17,8 +17,9 @@ from posenc._door import (
     whole_number,
 )
 from posenc._frequencies import Frequencies
+from posenc._results import cast, empty
 from posenc.spectrum import Spacing, frequencies, spectrum
-from posenc.turns import cast, empty, phases, rotating_rows, takes_fast_way
+from posenc.turns import phases, rotating_rows, takes_fast_way
 
 Layout = Literal["interleaved", "concatenated"]
 

@@ -23,6 +23,7 @@ from posenc._door import (
     wrapped,
 )
 from posenc._frequencies import Frequencies
+from posenc._results import cast, empty, joined
 
 _LOW_32 = (1 << 32) - 1
 _BLOCK = 1 << 15
@@ -91,11 +92,19 @@ def phases(
     >>> cos
     array([ 0.83788717, -0.9072704 ], dtype=float32)
     """
+    return tables(positions, frequencies, False, dtype, device, out)
+
+
+def tables(
+    positions: Any, frequencies: Frequencies, scaled: bool, dtype: Any, device: Any, out: Any
+) -> tuple[Any, Any]:
+    """`phases`; if scaled, times the attention factor, multiplied before the last rounding."""
     if not isinstance(frequencies, Frequencies):
         raise TypeError(f"frequencies must be Frequencies, got {type(frequencies).__name__}")
     if out is not None and (not isinstance(out, (tuple, list)) or len(out) != 2):
         raise TypeError(f"out must be a pair (cos, sin), got {type(out).__name__}")
     outs = () if out is None else tuple(out)
+    factor = frequencies.attention_factor if scaled else 1.0
     target = backend(positions, dtype, device, outs)
     index = integer_positions(positions)
     shape = (*index.shape, len(frequencies))
@@ -104,13 +113,14 @@ def phases(
     if takes_fast_way(positions, target):
         cos, sin = outs or (empty(shape, target), empty(shape, target))
         for rows, phasor in rotating_rows(positions, frequencies, target):
+            phasor = phasor if factor == 1 else factor * phasor
             cos[rows], sin[rows] = phasor.imag, phasor.real
         return cos, sin
     blocks = [
-        (cast(cos, target), cast(sin, target))
+        (cast(factor * cos, target), cast(factor * sin, target))
         for cos, sin in _direct_blocks(index.reshape(-1), frequencies, target)
     ]
-    cos, sin = (_joined(part, shape, target) for part in zip(*blocks, strict=True))
+    cos, sin = (joined(part, shape, target) for part in zip(*blocks, strict=True))
     if not outs:
         return cos, sin
     outs[0][...], outs[1][...] = cos, sin
@@ -222,25 +232,6 @@ def _cos_sin(p: Any, limbs: Any, xp: Any) -> tuple[Any, Any]:
 def _upper(x: Any) -> Any:
     """Shift an unsigned 64-bit integer, held in int64, right by 32 bits."""
     return (x >> 32) & _LOW_32
-
-
-def empty(shape: tuple[int, ...], target: Backend) -> Any:
-    """An uninitialised result."""
-    if target.device is None:
-        return target.xp.empty(shape, dtype=target.dtype)
-    return target.xp.empty(shape, dtype=target.dtype, device=target.device)
-
-
-def cast(values: Any, target: Backend) -> Any:
-    """Round float64 values to the target's dtype, on the target's device."""
-    if target.device is None:
-        return values.astype(target.dtype, copy=False)
-    return values.to(target.dtype).to(target.device)
-
-
-def _joined(blocks: tuple[Any, ...], shape: tuple[int, ...], target: Backend) -> Any:
-    table = blocks[0] if len(blocks) == 1 else target.xp.concat(blocks)
-    return table.reshape(shape)
 
 
 def _arithmetic_device(target: Backend) -> Any:
