@@ -113,7 +113,7 @@ def gathered(cos: Any, sin: Any, positions: Any) -> tuple[Any, Any]:
     if _cannot_ask(index):
         inside = index.masked_fill(outside, 0)
         hidden = outside[..., None]
-        return tuple(table[inside].masked_fill(hidden, torch.nan) for table in (cos, sin))  # type: ignore[return-value]
+        return tuple(table[inside].masked_fill(hidden, torch.nan) for table in (cos, sin))
     if is_compiling():
         torch._assert_async(~outside.any(), says)
     elif not index.is_meta and bool(outside.any()):
@@ -203,7 +203,7 @@ def _shares(x: Any, y: Any) -> bool:
     else:
         views = _Extent(x).array(), _Extent(y).array()
     try:
-        return bool(np.shares_memory(*views, max_work=1_000_000))
+        return bool(np.shares_memory(*views, max_work=1_000_000))  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from posenc import _rotation
-from posenc._door import is_tensor
 from posenc._frequencies import Frequencies
-from posenc.kernels import rotate
+from posenc.kernels import quick, rotate
 from posenc.turns import tables
 
 PositionAxis = Literal[-2, -3]
@@ -133,6 +132,10 @@ def apply_rope(
     >>> apply_rope(x, cos, sin, interleaved=False).round(4)
     array([[-1.9841,  1.9599,  2.4624,  4.0198]])
     """
+    if out is None and positions is None and position_axis == -2 and inverse is False:
+        found = quick((x,), cos, sin, interleaved)
+        if found is not None:
+            return found[0]
     outs = None if out is None else (out,)
     named = {"x": x}
     return _rotated(named, cos, sin, interleaved, positions, position_axis, outs, inverse)[0]
@@ -186,12 +189,10 @@ def apply_rope_qk(
     """
     if out is not None and (not isinstance(out, (tuple, list)) or len(out) != 2):
         raise TypeError(f"out must be a pair (q, k), got {type(out).__name__}")
-    if out is None and positions is None and position_axis == -2 and is_tensor(q):
-        from posenc.kernels.rotate_torch import quick
-
-        found = quick(q, k, cos, sin, interleaved, inverse)
+    if out is None and positions is None and position_axis == -2 and inverse is False:
+        found = quick((q, k), cos, sin, interleaved)
         if found is not None:
-            return found
+            return found[0], found[1]
     named = {"q": q, "k": k}
     q, k = _rotated(named, cos, sin, interleaved, positions, position_axis, out, inverse)
     return q, k

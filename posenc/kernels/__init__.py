@@ -45,3 +45,12 @@ def rotate(
     from posenc.kernels import rotate_numpy
 
     return rotate_numpy.rotate(xs, tables, outs, interleaved=interleaved, inverse=inverse)
+
+
+def quick(xs: tuple[Any, ...], cos: Any, sin: Any, interleaved: Any) -> list[Any] | None:
+    """Rotate small plain tensors with few calls, unchecked input included; None if not plain."""
+    if not all(map(is_tensor, xs)):
+        return None
+    from posenc.kernels import quick_torch
+
+    return quick_torch.quick(xs, cos, sin, interleaved)

@@ -19,17 +19,7 @@ from posenc.kernels.rotate_numpy import halves
 _BLOCK = 1 << 19
 """Most entries that are rotated at once by a way that goes over them again: 2 MiB in float32."""
 
-_FEW = 1 << 17
-"""Most entries of tensors for which fewer calls count for more than less memory."""
-
-_WIDE = {
-    torch.float16: torch.float32,
-    torch.bfloat16: torch.float32,
-    torch.float32: torch.float32,
-    torch.float64: torch.float64,
-}
-
-_COMPLEX = {torch.float32: torch.complex64, torch.float64: torch.complex128}
+COMPLEX = {torch.float32: torch.complex64, torch.float64: torch.complex128}
 
 Table = tuple[torch.Tensor, torch.Tensor]
 
@@ -190,7 +180,7 @@ def _as_complex(x: torch.Tensor) -> torch.Tensor | None:
     *outer, inner = x.stride()
     if inner != 1 or x.storage_offset() % 2 or any(stride % 2 for stride in outer):
         return None
-    return x.view(_COMPLEX[x.dtype])
+    return x.view(COMPLEX[x.dtype])
 
 
 def _blocks(
@@ -211,73 +201,3 @@ def _blocks(
             for table in tables
         ]
         yield from _blocks(x.narrow(axis, start, count), out.narrow(axis, start, count), rows)
-
-
-def quick(
-    q: Any, k: Any, cos: Any, sin: Any, interleaved: Any, inverse: Any
-) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """Rotate plain contiguous tensors after the fewest checks that suffice; else None.
-
-    Decoding is bound by calls, not by memory: whatever is not plain, or wrong, goes the long way.
-    """
-    if (
-        torch.compiler.is_compiling()
-        or not type(q) is type(k) is type(cos) is type(sin) is torch.Tensor
-        or not (interleaved is True or interleaved is False)
-        or inverse is not False
-    ):
-        return None
-    dtype, wide, shape, of_q, of_k = q.dtype, cos.dtype, cos.shape, q.shape, k.shape
-    axes, width = len(of_q), 2 * shape[-1] if shape else 0
-    if (
-        _WIDE.get(dtype) is not wide
-        or k.dtype is not dtype
-        or sin.dtype is not wide
-        or sin.shape != shape
-        or not (axes == len(of_k) >= 2 and len(shape) >= 2)
-        or of_q[-2:] != (shape[-2], width)
-        or of_k[-2:] != (shape[-2], width)
-        or not width
-        or not (len(shape) == 2 or (len(shape) == 3 < axes and shape[0] == of_q[0] == of_k[0]))
-        or not (q.is_cpu and k.is_cpu and cos.is_cpu and sin.is_cpu)
-        or q.requires_grad
-        or k.requires_grad
-        or cos.requires_grad
-        or sin.requires_grad
-        or not (q.is_contiguous() and k.is_contiguous())
-        or q.is_neg()
-        or k.is_neg()
-        or forward_ad._current_level >= 0
-        or torch._C._are_functorch_transforms_active()
-    ):
-        return None
-    if len(shape) == 3:
-        between = (shape[0], *[1] * (axes - 3), *shape[1:])
-        cos, sin = cos.view(between), sin.view(between)
-    if interleaved and dtype is wide:
-        if q.storage_offset() % 2 or k.storage_offset() % 2:
-            return None
-        pair = _COMPLEX[wide]
-        cis = torch.complex(cos, sin)
-        return (q.view(pair) * cis).view(wide), (k.view(pair) * cis).view(wide)
-    if q.numel() > _FEW or k.numel() > _FEW:
-        return None
-    if interleaved:
-        pair = _COMPLEX[wide]
-        cis = torch.complex(cos, sin)
-        q, k = q.to(wide), k.to(wide)
-        q.view(pair).mul_(cis)
-        k.view(pair).mul_(cis)
-        return q.to(dtype), k.to(dtype)
-    half = width // 2
-    both, across = torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)
-    if dtype is wide:
-        return (
-            (q * both).addcmul_(q.roll(half, -1), across),
-            (k * both).addcmul_(k.roll(half, -1), across),
-        )
-    q, k = q.to(wide), k.to(wide)
-    return (
-        (q * both).addcmul_(q.roll(half, -1), across).to(dtype),
-        (k * both).addcmul_(k.roll(half, -1), across).to(dtype),
-    )
