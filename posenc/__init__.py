@@ -1,6 +1,7 @@
 """Positional encodings with exact phases: the tested core of the textbook *Waves That Count*."""
 
 from posenc import learned as learned
+from posenc import positions as positions
 from posenc._frequencies import Frequencies
 from posenc.bias import alibi_bias, alibi_score_mod, alibi_slopes
 from posenc.pairing import convert_qk_weight, pairing_permutation

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from posenc._door import choice, common_place, is_tensor, whole_number
+from posenc._integers import tokens
 
 _FIXED = {
     "albert": 0,
@@ -106,14 +107,7 @@ def positions_from_mask(mask: Any) -> Any:
     >>> learned.positions_from_mask(np.array([0, 0, 1, 1, 1])) + learned.row_offset("opt")
     array([1, 1, 2, 3, 4])
     """
-    if not (is_tensor(mask) or isinstance(mask, np.ndarray)):
-        raise TypeError(f"mask must be an array or a tensor, got {type(mask).__name__}")
-    if "float" in str(mask.dtype) or "complex" in str(mask.dtype):
-        raise TypeError(f"mask must be bool or integers, not 0 at tokens, got {mask.dtype}")
-    if not mask.ndim:
-        raise ValueError("mask must have shape [..., T], got []")
-    xp, _ = common_place(mask=mask)
-    token = xp.astype(mask != 0, xp.int64)
+    token, xp = tokens(mask)
     return xp.cumulative_sum(token, axis=-1) * token - 1
 
 
