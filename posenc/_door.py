@@ -79,7 +79,7 @@ def common_place(**named: Any) -> tuple[Any, Any]:
     for name, value in named.items():
         if is_tensor(value):
             here = (name, value.device)
-        elif isinstance(value, np.ndarray | np.generic):
+        elif isinstance(value, (np.ndarray, np.generic)):  # a union would break graphs
             here = (name, None)
         else:
             continue

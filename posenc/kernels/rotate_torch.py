@@ -67,7 +67,7 @@ def formula(
     s = -sin if inverse else sin
     turned = [(a * cos - b * s).to(x.dtype), (b * cos + a * s).to(x.dtype)]  # before they join
     if interleaved:
-        turned = [torch.stack(turned, -1).flatten(-2)]
+        turned = [torch.stack(turned, -1).reshape(*x.shape[:-1], width)]
     return torch.cat([*turned, x[..., width:]], -1) if width < x.shape[-1] else _joined(turned)
 
 
@@ -96,7 +96,12 @@ class Rotation(torch.autograd.Function):
         """Rotate back; differentiable again."""
         cos, sin = ctx.saved_tensors
         interleaved, inverse = ctx.how
-        back = Rotation.apply(gradients[0], cos, sin, interleaved, not inverse)  # type: ignore[no-untyped-call]
+        gradient = gradients[0]
+        if torch._C._functorch.is_legacy_batchedtensor(gradient):  # autograd's is_grads_batched
+            back = formula(gradient, cos, sin, interleaved, not inverse)
+        else:
+            how = {"interleaved": interleaved, "inverse": not inverse}
+            (back,) = rotate([gradient], [(cos, sin)], [None], **how)
         return back, None, None, None, None
 
 
