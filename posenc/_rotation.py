@@ -53,7 +53,7 @@ def check_inputs(named: dict[str, Any], cos: Any, sin: Any, positions: Any, axis
     for name, table in (("cos", cos), ("sin", sin)):
         if _name(table) != _WIDE[dtype]:
             raise TypeError(
-                f"{name} must be {_WIDE[dtype]} for a {first} of {dtype}, got {_name(table)}: "
+                f"{name} must be {_WIDE[dtype]} for {first} of {dtype}, got {_name(table)}: "
                 "tables are never narrowed"
             )
     if cos.shape != sin.shape:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from posenc.kernels.rotate_torch import COMPLEX
+from posenc.kernels.rotate_torch import COMPLEX, complex_table
 
 _FEW = 1 << 17
 """Most entries of tensors for which fewer calls count for more than less memory."""
@@ -55,9 +55,9 @@ def quick(xs: tuple[Any, ...], cos: Any, sin: Any, interleaved: Any) -> list[tor
     if batch is not None:
         between = (batch, *[1] * (axes - 3), rows, half)
         cos, sin = cos.view(between), sin.view(between)
-    if interleaved:
+    if interleaved and half > 1:
         pair = COMPLEX[wide]
-        cis = torch.complex(cos, sin)
+        cis = complex_table(cos, sin)
         if dtype is wide:
             return [(x.view(pair) * cis).view(wide) for x in xs]
         copies = [x.to(wide) for x in xs]

@@ -19,6 +19,9 @@ from posenc.kernels.rotate_numpy import halves
 _BLOCK = 1 << 19
 """Most entries that are rotated at once by a way that goes over them again: 2 MiB in float32."""
 
+_VECTORS = 16
+"""Complex numbers that torch multiplies in one step, at most."""
+
 COMPLEX = {torch.float32: torch.complex64, torch.float64: torch.complex128}
 
 Table = tuple[torch.Tensor, torch.Tensor]
@@ -125,14 +128,28 @@ class _Form:
         self, cos: torch.Tensor, sin: torch.Tensor, interleaved: bool, inverse: bool
     ) -> None:
         self.half = cos.shape[-1]
-        self.interleaved = interleaved
+        self.interleaved = interleaved and self.half > 1  # one pair is the same in both
         self.sign = -1 if inverse else 1
         self.dtype = cos.dtype
         self.tables: list[torch.Tensor]
-        if interleaved:
-            self.tables = [torch.complex(cos, -sin if inverse else sin)]
+        if self.interleaved:
+            self.tables = [complex_table(cos, -sin if inverse else sin)]
         else:
             self.tables = [torch.cat([cos, cos], -1), sin]
+
+
+def complex_table(cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    """``cos + i sin``, so laid out that each row of a product is computed alike.
+
+    torch multiplies complex numbers in vectors, and what is left over one by one, with another
+    rounding. Rows of a table that do not touch make it start anew in each row, so that a row
+    comes out the same to the bit in a prompt and in decoding.
+    """
+    half = cos.shape[-1]
+    if half % _VECTORS == 0:
+        return torch.complex(cos, sin)
+    apart = torch.empty(*cos.shape[:-1], half + 1, dtype=COMPLEX[cos.dtype])[..., :half]
+    return torch.complex(cos, sin, out=apart)
 
 
 def _rotated(x: torch.Tensor, form: _Form, out: torch.Tensor | None) -> torch.Tensor:
