@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from posenc._door import is_tensor, whole_number
+from posenc._door import common_place, is_tensor, whole_number
 from posenc._integers import count, integers, tokens, traced
 
 
@@ -58,8 +58,8 @@ def decode(
     if (lengths is None) == (mask is None):
         raise TypeError("decode takes lengths or mask, one of the two")
     if mask is not None:
-        token, xp = tokens(mask)
-        seen, place = xp.sum(token, axis=-1), token.device if is_tensor(token) else None
+        seen = tokens(mask).sum(-1)
+        xp, place = common_place(mask=seen)
     else:
         seen, xp, place = integers("lengths", lengths, device)
         if not (is_tensor(seen) and (seen.is_meta or traced())) and bool((seen < 0).any()):

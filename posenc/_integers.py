@@ -9,8 +9,8 @@ import numpy as np
 from posenc._door import common_place, integer_positions, is_tensor
 
 
-def tokens(mask: Any) -> tuple[Any, Any]:
-    """A mask as int64 of 0 and 1, and its array library."""
+def tokens(mask: Any) -> Any:
+    """A mask as int64: 1 where there is a token, else 0."""
     if not (is_tensor(mask) or isinstance(mask, np.ndarray)):
         raise TypeError(f"mask must be an array or a tensor, got {type(mask).__name__}")
     if "float" in str(mask.dtype) or "complex" in str(mask.dtype):
@@ -18,7 +18,7 @@ def tokens(mask: Any) -> tuple[Any, Any]:
     if not mask.ndim:
         raise ValueError("mask must have shape [..., T], got []")
     xp, _ = common_place(mask=mask)
-    return xp.astype(mask != 0, xp.int64), xp
+    return xp.astype(mask != 0, xp.int64)
 
 
 def integers(name: str, values: Any, device: Any) -> tuple[Any, Any, Any]:

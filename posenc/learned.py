@@ -107,8 +107,8 @@ def positions_from_mask(mask: Any) -> Any:
     >>> learned.positions_from_mask(np.array([0, 0, 1, 1, 1])) + learned.row_offset("opt")
     array([1, 1, 2, 3, 4])
     """
-    token, xp = tokens(mask)
-    return xp.cumulative_sum(token, axis=-1) * token - 1
+    token = tokens(mask)
+    return token.cumsum(-1) * token - 1
 
 
 def resize(table: Any, size: Any, *, grid: tuple[int, int] | None = None, prefix: int = 0) -> Any:

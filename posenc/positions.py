@@ -48,8 +48,7 @@ def from_attention_mask(mask: Any) -> Any:
     >>> positions.from_attention_mask(np.array([0, 0, 1, 1, 1]))
     array([0, 0, 0, 1, 2])
     """
-    token, xp = tokens(mask)
-    return xp.clip(xp.cumulative_sum(token, axis=-1) - 1, 0, None)
+    return (tokens(mask).cumsum(-1) - 1).clip(0, None)
 
 
 def packed(cu_seqlens: Any, *, device: Any = None) -> Any:
