@@ -171,7 +171,9 @@ def apply_rope_qk(
 
     Raises
     ------
-    TypeError, ValueError
+    TypeError
+        As `apply_rope` does, and if q and k differ in dtype, or ``out`` is no pair.
+    ValueError
         As `apply_rope` does.
 
     Notes
