@@ -191,24 +191,25 @@ def test_prefill_and_decode_agree_to_the_bit(dtype, interleaved, rotary_dim, hea
 
 @pytest.mark.parametrize("interleaved", (False, True))
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_ways_of_every_size_agree_to_the_bit(dtype, interleaved):
+@pytest.mark.parametrize("shape", ((2, 3, 1100, 96), (1, 1, 6000, 96)), ids=("heads", "rows"))
+def test_ways_of_every_size_agree_to_the_bit(dtype, interleaved, shape):
     """Kind H. Catches a block, a scratch or a way in place that rotates otherwise than the rest."""
-    x = draw(2, 3, 1100, 96, dtype=dtype)  # more than a block
-    for rotary_dim in (96, 64):
-        cos, sin = tables(1100, rotary_dim, dtype)
-        y = apply_rope(x, cos, sin, interleaved=interleaved)
-        rows = [
-            apply_rope(x[:, :, t : t + 5], cos[t : t + 5], sin[t : t + 5], interleaved=interleaved)
-            for t in range(0, 1100, 5)
-        ]
+    x, length = draw(*shape, dtype=dtype), shape[2]  # more than a block
+    for rotary_dim in (96, 72, 64):
+        cos, sin = tables(length, rotary_dim, dtype)
+        how = {"interleaved": interleaved}
+        y = apply_rope(x, cos, sin, **how)
+        parts = [slice(t, t + 100) for t in range(0, length, 100)]
+        rows = [apply_rope(x[:, :, part], cos[part], sin[part], **how) for part in parts]
         assert torch.equal(torch.cat(rows, 2), y)
-        heads_inside = x.transpose(1, 2).contiguous()
-        how = {"interleaved": interleaved, "position_axis": -3}
-        assert torch.equal(apply_rope(heads_inside, cos, sin, **how).transpose(1, 2), y)
+        inside = x.transpose(1, 2).contiguous()
+        assert torch.equal(apply_rope(inside, cos, sin, position_axis=-3, **how).transpose(1, 2), y)
+        by_row = [t.expand(shape[0], -1, -1) for t in (cos, sin)]
+        assert torch.equal(apply_rope(x, *by_row, **how), y)
         given, own = torch.empty_like(x), x.clone()
-        assert apply_rope(x, cos, sin, interleaved=interleaved, out=given) is given
+        assert apply_rope(x, cos, sin, out=given, **how) is given
         assert torch.equal(given, y)
-        assert apply_rope(own, cos, sin, interleaved=interleaved, out=own) is own
+        assert apply_rope(own, cos, sin, out=own, **how) is own
         assert torch.equal(own, y)
 
 

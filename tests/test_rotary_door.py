@@ -403,6 +403,8 @@ def test_the_short_way_refuses_what_the_long_one_does(wrong):
     q, k, (cos, sin) = draw(2, 4, 1, 8), draw(2, 2, 1, 8), at([[7], [9]])
     right = apply_rope_qk(q, k, cos, sin, interleaved=True)
     assert torch.equal(right[0][0], rope(q[0], at([7])))
+    shared = apply_rope_qk(q, k, cos[:1], sin[:1], interleaved=True)
+    assert torch.equal(shared[1], rope(k, at([7])))
     if wrong == "rows":
         cos, sin = at([[7, 8], [9, 10]])
     elif wrong == "width":

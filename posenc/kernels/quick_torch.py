@@ -45,9 +45,14 @@ def quick(xs: tuple[Any, ...], cos: Any, sin: Any, interleaved: Any) -> list[tor
     ):
         return None
     axes, rows, half = xs[0].ndim, shape[-2], shape[-1]
-    batch = shape[0] if len(shape) == 3 else None
-    if axes < len(shape) or len(shape) > 3 or batch == 1:
+    if axes < len(shape) or len(shape) > 3:
         return None
+    batch = None
+    if len(shape) == 3:
+        if shape[0] == 1:
+            cos, sin = cos[0], sin[0]
+        else:
+            batch = shape[0]
     limit = _FEW if dtype is not wide or not interleaved else None
     for x in xs:
         if not _is_plain(x, dtype, axes, batch, rows, 2 * half, limit):
@@ -60,15 +65,23 @@ def quick(xs: tuple[Any, ...], cos: Any, sin: Any, interleaved: Any) -> list[tor
         cis = complex_table(cos, sin)
         if dtype is wide:
             return [(x.view(pair) * cis).view(wide) for x in xs]
-        copies = [x.to(wide) for x in xs]
-        for x in copies:
-            x.view(pair).mul_(cis)
-        return [x.to(dtype) for x in copies]
-    both, across = torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)
-    if dtype is wide:
-        return [(x * both).addcmul_(x.roll(half, -1), across) for x in xs]
-    copies = [x.to(wide) for x in xs]
-    return [(x * both).addcmul_(x.roll(half, -1), across).to(dtype) for x in copies]
+    else:
+        both, across = torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)
+        if dtype is wide:
+            return [(x * both).addcmul_(x.roll(half, -1), across) for x in xs]
+    results = []
+    room = None
+    for x in xs:
+        if room is None or room.shape != x.shape:
+            room = torch.empty_like(x, dtype=wide)
+        room.copy_(x)
+        if interleaved and half > 1:
+            room.view(pair).mul_(cis)
+        else:
+            swapped = room.roll(half, -1)
+            room.mul_(both).addcmul_(swapped, across)
+        results.append(room.to(dtype))
+    return results
 
 
 def _is_plain(
