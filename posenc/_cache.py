@@ -17,10 +17,10 @@ def decode(
 
     Parameters
     ----------
-    lengths : int, list of int, ndarray or tensor of an integer dtype, shape [*batch]
+    lengths : int, list of int, ndarray or tensor of an integer dtype, shape ``[*batch]``
         Tokens seen so far, in each row: padding is none, and tokens that were evicted count if
         keys keep their true positions (see `evict`).
-    mask : ndarray or tensor of bool or of an integer dtype, shape [*batch, T]
+    mask : ndarray or tensor of bool or of an integer dtype, shape ``[*batch, T]``
         Instead of lengths: not 0 where the cache holds a token.
     new_tokens : int, default 1
         Tokens decoded at once, as in speculative decoding or a chunk of a prompt.
@@ -29,7 +29,7 @@ def decode(
 
     Returns
     -------
-    ndarray or tensor of int64, shape [*batch, new_tokens]
+    ndarray or tensor of int64, shape ``[*batch, new_tokens]``
         n, n + 1 ... after n tokens.
 
     Raises
@@ -73,15 +73,15 @@ class Eviction(NamedTuple):
     kept: Any
     """Rows of the cache that stay, int64 [K]: ``keys[..., kept, :]``."""
     true: Any
-    """First reading: the positions that the kept keys have had, int64 [*batch, K]. Nothing is
+    """First reading: the positions that the kept keys have had, int64 ``[*batch, K]``. Nothing is
     rotated again; the next token has the position that it would have had."""
     close: Any
     """Second reading, of StreamingLLM: 0 ... K - 1, int64 [K]. The next token has position K, and
     no distance exceeds the cache."""
     shift: Any
-    """``close - true``, int64 [*batch, K]: rotated by it, keys pass from the first reading to the
-    second: ``apply_rope(keys, *phases(shift, frequencies), ...)``. `posenc.phases`, without the
-    attention factor, which the keys bear already."""
+    """``close - true``, int64 ``[*batch, K]``: rotated by it, keys pass from the first reading to
+    the second: ``apply_rope(keys, *phases(shift, frequencies), ...)``. `posenc.phases`, without
+    the attention factor, which the keys bear already."""
 
 
 def evict(positions: Any, *, sinks: int, window: int, device: Any = None) -> Eviction:
@@ -89,7 +89,7 @@ def evict(positions: Any, *, sinks: int, window: int, device: Any = None) -> Evi
 
     Parameters
     ----------
-    positions : int, range, list of int, ndarray or tensor of an integer dtype, [*batch, T]
+    positions : int, range, list of int, ndarray or tensor of an integer dtype, ``[*batch, T]``
         Positions by which the cached keys were rotated. An int T stands for 0 ... T - 1.
     sinks : int
         Rows kept in front, from 0.
@@ -101,8 +101,8 @@ def evict(positions: Any, *, sinks: int, window: int, device: Any = None) -> Evi
     Returns
     -------
     Eviction
-        Named tuple of ``kept``, ``true``, ``close`` and ``shift``, int64, shapes [K], [*batch, K],
-        [K] and [*batch, K] with K = min(T, sinks + window).
+        Named tuple of int64: ``kept`` [K], ``true`` ``[*batch, K]``, ``close`` [K] and ``shift``
+        ``[*batch, K]``, with K = min(T, sinks + window).
 
     Raises
     ------

@@ -83,13 +83,13 @@ def apply_rope(
     x : ndarray or tensor of a floating dtype, shape [..., T, head_dim]
         With ``position_axis=-3``: [..., T, H, head_dim]. Any strides. The first r channels turn,
         the rest pass; head_dim is even.
-    cos, sin : ndarray or tensor, shape [T, r/2] or [*batch, T, r/2]
+    cos, sin : ndarray or tensor, shape [T, r/2] or ``[*batch, T, r/2]``
         Tables of `rope_tables`: float32 for float16, bfloat16 and float32, float64 for float64.
         Their batch axes are the first axes of x, or 1; all axes between these and the positions
         share a row. Nothing else broadcasts.
     interleaved : bool
         True: pairs (2i, 2i + 1). False: pairs (i, i + r/2). A checkpoint says which.
-    positions : list of int, ndarray or tensor of an integer dtype, [T] or [*batch, T], optional
+    positions : list of int, ndarray or tensor of an integer dtype, [T] or ``[*batch, T]``, optional
         Rows of ``cos`` and ``sin``, which then have shape [rows, r/2].
     position_axis : {-2, -3}
         Axis of x along which positions run.

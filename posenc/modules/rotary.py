@@ -70,7 +70,7 @@ class RotaryEmbedding(torch.nn.Module):
         ----------
         q, k : tensor of a floating dtype, shape [..., T, head_dim]
             Of one dtype and device; they may differ in their numbers of heads.
-        positions : range, list of int, or tensor of an integer dtype, [T] or [*batch, T]
+        positions : range, list of int, or tensor of an integer dtype, [T] or ``[*batch, T]``
             Positions in tokens, any int64; their batch axes are the first axes of q and k.
 
         Returns
