@@ -16,7 +16,7 @@ NBVAL := --nbval --nbval-current-env --nbval-cell-timeout=120
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help book test lint types unit notebooks site run lab bench gpu breaks clean
+.PHONY: help book test lint types unit peers notebooks site run lab bench gpu breaks clean
 
 help: ## list the steps
 	@echo "Waves That Count. Two commands do most: make book, make test."
@@ -30,7 +30,7 @@ book: $(VENV)/.for-book $(VENV)/.posenc ## build the book from the stored output
 	@echo "The book is built. Open this file in a browser; no server and no network are needed:"
 	@echo "  $(CURDIR)/_build/html/index.html"
 
-test: lint types unit notebooks site ## lint, types, unit, notebooks, book, site: what every change must pass
+test: lint types unit peers notebooks site ## lint, types, unit, peers, notebooks, book, site: what every change must pass
 
 lint: $(VENV)/.for-all ## style and common errors (ruff)
 	$(PY) -m ruff check .
@@ -40,7 +40,10 @@ types: $(VENV)/.for-all $(VENV)/.posenc ## the package's types (mypy, strict)
 	$(PY) -m mypy
 
 unit: $(VENV)/.for-all $(VENV)/.posenc ## the package and the sources of the book
-	$(PY) -m pytest tests --ignore=tests/site --durations=5
+	$(PY) -m pytest tests --ignore=tests/site --ignore=tests/peers --durations=5
+
+peers: $(VENV)/.for-all $(VENV)/.posenc ## the package against other libraries
+	$(PY) -m pytest tests/peers --durations=5
 
 notebooks: $(VENV)/.for-all $(VENV)/.posenc ## run every chapter; each stored output must come out again
 	$(PY) -m pytest $(NBVAL) --durations=5 book

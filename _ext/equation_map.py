@@ -1,7 +1,7 @@
 """The directive ``{equation-map}``: each equation's chapter, functions and tests, at build time.
 
-A table says all of it, with links; a small picture of the same graph stands above the table, for
-those who see it.
+A table says all of it, with links; a small picture stands above the table, for those who see it.
+From each equation edges lead to its functions and to its tests, which the picture counts by file.
 """
 
 from html import escape
@@ -13,17 +13,17 @@ from sphinx.util.docutils import SphinxDirective
 
 from posenc.lab import equations
 
-HEADS = ("Chapter", "Equation", "Function", "Test")
-SAYS = "Graph of chapters, equations, functions and tests; the table below says the same"
+HEADS = ("Chapter", "Equation", "Function", "Tests, by file")
+PLACES = (0, 1, 2, 2)  # functions and tests share a place: the former above the latter
+SAYS = "Graph of chapters, equations, functions and tests; the table below says it in words"
 STYLE = """
 .equation-graph{overflow-x:auto;margin-bottom:1rem}
 .equation-graph svg{max-width:none;font:10.5px monospace}
 .equation-graph text{fill:currentColor}
 .equation-graph path{fill:none;stroke:currentColor;opacity:.45}
-table.equation-map td:last-child{min-width:15rem}
-table.equation-map code{white-space:normal;font-size:.8em}
+.equation-graph path.test{stroke-dasharray:3 3}
 """
-ROW, GAP, LETTER, TOP = 18, 56, 6.4, 30  # in pixels; a letter's width is that of the widest font
+ROW, GAP, LETTER, TOP = 18, 100, 6.4, 30  # in pixels; a letter's width is that of the widest font
 
 
 class EquationMap(SphinxDirective):
@@ -50,7 +50,10 @@ class EquationMap(SphinxDirective):
         body = nodes.tbody()
         for equation in found:
             page = "/" + equation.places[0]
-            functions = [self.link("py", "obj", name, nodes.literal) for name in equation.functions]
+            functions = [
+                self.link("py", "obj", name, nodes.literal, name.removeprefix("posenc."))
+                for name in equation.functions
+            ]
             tests = [breakable(test.removeprefix("tests/")) for test in equation.tests]
             body += row(
                 [
@@ -67,11 +70,11 @@ class EquationMap(SphinxDirective):
         table += group
         return table
 
-    def link(self, domain, kind, target, shape):
+    def link(self, domain, kind, target, shape, written=None):
         """Return a reference that Sphinx resolves, and warns of when it leads nowhere."""
         return addnodes.pending_xref(
             "",
-            shape("", target),
+            shape("", written or target),
             refdoc=self.env.docname,
             refdomain=domain,
             reftype=kind,
@@ -100,28 +103,46 @@ def row(cells):
 
 
 def drawn(found):
-    """Return the graph as SVG: chapters, equations, functions and tests in four columns."""
+    """Return the graph as SVG: chapters, then equations, then functions above tests."""
     columns, edges = layers(found)
-    height = TOP + ROW * max(map(len, columns)) + 8
-    rows, lefts, left, pieces = [], [], 0, []
-    for head, column in zip(HEADS, columns, strict=True):
-        width = LETTER * max(len(head), *map(len, column.values()), 1)
-        step = (height - TOP) / max(len(column), 1)
-        rows.append({key: TOP + step * (n + 0.5) for n, key in enumerate(column)})
-        pieces.append(f'<text x="{left:.0f}" y="14" font-weight="bold">{head}</text>')
+    height = TOP + ROW * max(
+        len(columns[0]), len(columns[1]), len(columns[2]) + 2 + len(columns[3])
+    )
+    widths = [
+        LETTER
+        * max(
+            len(word)
+            for n, at in enumerate(PLACES)
+            if at == place
+            for word in (HEADS[n], *columns[n].values())
+        )
+        for place in range(3)
+    ]
+    lefts = [sum(widths[:place]) + GAP * place for place in range(3)]
+    step = (height - TOP) / (len(columns[2]) + 2 + len(columns[3]))
+    tests = TOP + step * (len(columns[2]) + 2)
+    tops = (TOP, TOP, TOP, tests)
+    steps = [(height - TOP) / max(len(column), 1) for column in columns[:2]] + [step, step]
+    rows, pieces = [], []
+    for n, column in enumerate(columns):
+        left = lefts[PLACES[n]]
+        rows.append({key: tops[n] + steps[n] * (m + 0.5) for m, key in enumerate(column)})
+        pieces.append(
+            f'<text x="{left:.0f}" y="{tops[n] - 16:.0f}" font-weight="bold">{HEADS[n]}</text>'
+        )
         pieces += [
-            f'<text x="{left:.0f}" y="{rows[-1][key] + 4:.0f}">{escape(name)}</text>'
+            f'<text x="{left:.0f}" y="{rows[n][key] + 4:.0f}">{escape(name)}</text>'
             for key, name in column.items()
         ]
-        lefts.append(left)
-        left += width + GAP
     for (start, tail), (end, tip) in edges:
-        x0, y0 = lefts[start] + LETTER * len(columns[start][tail]) + 4, rows[start][tail]
-        x1, y1 = lefts[end] - 4, rows[end][tip]
-        bend = f"{(x0 + x1) / 2:.0f}"
-        curve = f"M{x0:.0f} {y0:.0f}C{bend} {y0:.0f} {bend} {y1:.0f} {x1:.0f} {y1:.0f}"
-        pieces.append(f'<path d="{curve}"/>')
-    wide, high = f"{left - GAP:.0f}", f"{height:.0f}"
+        here, there = PLACES[start], PLACES[end]
+        x0 = lefts[here] + LETTER * len(columns[start][tail]) + 4
+        x1, x2 = lefts[here] + widths[here] + 4, lefts[there] - 4
+        y0, y1, bend = rows[start][tail], rows[end][tip], f"{(x1 + x2) / 2:.0f}"
+        curve = f"M{x0:.0f} {y0:.0f}H{x1:.0f}C{bend} {y0:.0f} {bend} {y1:.0f} {x2:.0f} {y1:.0f}"
+        kind = ' class="test"' if end == 3 else ""
+        pieces.append(f'<path{kind} d="{curve}"/>')
+    wide, high = f"{lefts[2] + widths[2]:.0f}", f"{height + 8:.0f}"
     return (
         f"<style>{STYLE}</style>\n"
         f'<div class="equation-graph" tabindex="0" role="group" aria-label="{SAYS}">'
@@ -132,19 +153,21 @@ def drawn(found):
 
 def layers(found):
     """Return the four columns, key to written name in order of appearance, and the edges."""
-    columns, edges = ({}, {}, {}, {}), {}
+    columns, edges, borne = ({}, {}, {}, {}), {}, {}
     for equation in found:
         page, label = equation.places[0], equation.label
         columns[0][page] = page.rpartition("/")[2]
         columns[1][label] = label.removeprefix("eq-")
         edges[(0, page), (1, label)] = None
         for name in equation.functions:
-            columns[2][name] = name
+            columns[2][name] = name.removeprefix("posenc.")
             edges[(1, label), (2, name)] = None
         for test in equation.tests:
-            columns[3][test] = test.rpartition("::")[2]
-            for tail in [(2, name) for name in equation.functions] or [(1, label)]:
-                edges[tail, (3, test)] = None
+            file = test.partition("::")[0]
+            borne.setdefault(file, set()).add(test)
+            edges[(1, label), (3, file)] = None
+    for file, tests in borne.items():
+        columns[3][file] = f"{file.removeprefix('tests/')}: {len(tests)}"
     return columns, list(edges)
 
 

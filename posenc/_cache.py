@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from posenc._door import common_place, is_tensor, whole_number
+from posenc._backend import common_place
+from posenc._door import is_tensor, whole_number
 from posenc._integers import count, integers, tokens, traced
 
 

@@ -5,25 +5,22 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 INT64 = range(-(1 << 63), 1 << 63)
 
-_NUMPY_FLOATS = ("float16", "float32", "float64")
-_TORCH_FLOATS = ("bfloat16", *_NUMPY_FLOATS)
-
 
 def whole_number(name: str, value: object, *, at_least: int | None = None) -> int:
     """Take an integer that is no bool, as a Python int."""
     try:
-        if isinstance(value, (bool, np.bool_)):
+        if isinstance(value, bool) or "bool" in _dtype(value) or _axes(value):
             raise TypeError
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise TypeError(f"{name} must be an integer, got {_kind(value)}") from None
+        raise TypeError(f"{name} must be an integer, got {kind(value)}") from None
     if at_least is not None and number < at_least:
         raise ValueError(f"{name} must be at least {at_least}, got {number}")
     return number
@@ -39,17 +36,26 @@ def offset_number(name: str, value: object) -> int:
 
 def positive_float(name: str, value: object) -> float:
     """Take a positive finite real number, as a Python float."""
-    if isinstance(value, (bool, np.bool_, str, bytes)):
-        raise TypeError(f"{name} must be a real number, got {_kind(value)}")
+    refused = (bool, complex, np.complexfloating, str, bytes, bytearray)
+    if isinstance(value, refused) or "bool" in _dtype(value) or _axes(value):
+        raise TypeError(f"{name} must be a real number, got {kind(value)}")
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a real number, got {_kind(value)}") from None
+        raise TypeError(f"{name} must be a real number, got {kind(value)}") from None
     except OverflowError:
         number = math.inf
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be positive and finite, got {value}")
     return number
+
+
+def _dtype(value: object) -> str:
+    return str(getattr(value, "dtype", ""))
+
+
+def _axes(value: object) -> int:
+    return int(getattr(value, "ndim", "0"))
 
 
 def choice(name: str, value: object, allowed: Sequence[str]) -> None:
@@ -70,116 +76,13 @@ def is_compiling() -> bool:
     return torch is not None and bool(torch.compiler.is_compiling())
 
 
-def common_place(**named: Any) -> tuple[Any, Any]:
-    """The array library of several inputs, and their one device (None for NumPy).
+def outside_graphs(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function that torch.compile must not trace; without fullgraph the graph breaks."""
+    if "torch._dynamo" in sys.modules:
+        import torch
 
-    Python numbers, ranges and lists go anywhere; arrays and tensors must not be mixed.
-    """
-    place: tuple[str, Any] | None = None
-    for name, value in named.items():
-        if is_tensor(value):
-            here = (name, value.device)
-        elif isinstance(value, (np.ndarray, np.generic)):  # a union would break graphs
-            here = (name, None)
-        else:
-            continue
-        if place is not None and (place[1] is None) != (here[1] is None):
-            raise TypeError(f"{place[0]} and {name} must both be NumPy's, or both torch's")
-        if place is not None and place[1] != here[1]:
-            raise ValueError(
-                f"{place[0]} and {name} must be on one device, got {place[1]} and {here[1]}"
-            )
-        place = place or here
-    xp: Any
-    if place is None or place[1] is None:
-        import array_api_compat.numpy as xp
-
-        return xp, None
-    import array_api_compat.torch as xp
-
-    return xp, place[1]
-
-
-class Backend(NamedTuple):
-    """Where a result is computed and in which dtype it is stored."""
-
-    xp: Any
-    """``array_api_compat.numpy`` or ``array_api_compat.torch``."""
-    dtype: Any
-    device: Any
-    """A torch device, or None for NumPy."""
-
-
-def backend(positions: object, dtype: Any, device: Any, outs: Sequence[object]) -> Backend:
-    """Choose NumPy or torch: the positions decide; for Python integers device, out or dtype may."""
-    tensors = [is_tensor(out) for out in outs]
-    for out, tensor in zip(outs, tensors, strict=True):
-        if not tensor and not isinstance(out, np.ndarray):
-            raise TypeError(f"out must be an array or a tensor, got {_kind(out)}")
-    torch_dtype = dtype is not None and type(dtype).__module__ == "torch"
-    if is_tensor(positions):
-        if not all(tensors) or (dtype is not None and not torch_dtype):
-            raise TypeError("positions are a torch tensor; out and dtype must be torch's as well")
-        return _torch_backend(positions, dtype, device, outs)
-    if isinstance(positions, np.ndarray | np.generic):
-        if any(tensors) or torch_dtype or device is not None:
-            raise TypeError(
-                "positions are a NumPy array; out and dtype must be NumPy's as well, and device "
-                "must stay None (hand in a torch tensor to compute with torch)"
-            )
-        return _numpy_backend(dtype, outs)
-    if device is not None or torch_dtype or any(tensors):
-        if not all(tensors) or (dtype is not None and not torch_dtype):
-            raise TypeError("device, out and dtype must all be torch's, or all NumPy's")
-        return _torch_backend(None, dtype, device, outs)
-    return _numpy_backend(dtype, outs)
-
-
-def _numpy_backend(dtype: Any, outs: Sequence[Any]) -> Backend:
-    import array_api_compat.numpy as xp
-
-    if dtype is None:
-        dtype = outs[0].dtype if outs else np.float32
-    try:
-        resolved = np.dtype(dtype)
-    except TypeError:
-        raise TypeError(f"dtype must be a floating dtype, got {dtype!r}") from None
-    if resolved.name not in _NUMPY_FLOATS:
-        raise TypeError(f"dtype must be {_one_of(_NUMPY_FLOATS)}, got {resolved.name}")
-    return Backend(xp, resolved, None)
-
-
-def _torch_backend(positions: Any, dtype: Any, device: Any, outs: Sequence[Any]) -> Backend:
-    import array_api_compat.torch as xp
-    import torch
-
-    if dtype is None:
-        dtype = outs[0].dtype if outs else torch.float32
-    name = str(dtype).removeprefix("torch.")
-    if name not in _TORCH_FLOATS:
-        raise TypeError(f"dtype must be {_one_of(_TORCH_FLOATS)}, got {name}")
-    if device is None:
-        source = positions if positions is not None else (outs[0] if outs else None)
-        device = torch.device("cpu") if source is None else source.device
-    return Backend(xp, dtype, torch.device(device))
-
-
-def check_out(name: str, out: Any, shape: tuple[int, ...], target: Backend) -> None:
-    """Refuse an output of another shape, dtype or device, or one that records gradients."""
-    if tuple(out.shape) != shape:
-        raise ValueError(f"{name} must have shape {list(shape)}, got {list(out.shape)}")
-    if out.dtype != target.dtype:
-        raise ValueError(f"{name} must have dtype {target.dtype}, got {out.dtype}")
-    if target.device is None:
-        if not out.flags.writeable:
-            raise ValueError(f"{name} must be writeable, got a read-only array")
-        return
-    if out.device.type != target.device.type or (
-        target.device.index is not None and out.device != target.device
-    ):
-        raise ValueError(f"{name} must be on device {target.device}, got {out.device}")
-    if out.requires_grad:
-        raise ValueError(f"{name} must not require grad: a table is a constant")
+        return torch.compiler.disable(function)(*arguments)  # type: ignore[no-untyped-call]
+    return function(*arguments)
 
 
 def integer_positions(positions: Any, name: str = "positions") -> Any:
@@ -198,16 +101,27 @@ def integer_positions(positions: Any, name: str = "positions") -> Any:
         _check_integer(name, str(positions.dtype).removeprefix("torch."))
         return positions.to(torch.int64)
     if isinstance(positions, range):
+        if not _countable(positions):
+            raise ValueError(f"{name} must be few enough for a table, got {positions}")
         if len(positions) and not (positions[0] in INT64 and positions[-1] in INT64):
             raise ValueError(f"{name} must fit in int64, got {positions}")
         count = np.arange(len(positions), dtype=np.int64)
         return wrapped(positions.start) + wrapped(positions.step) * count
-    if isinstance(positions, (int, list, tuple)):
+    if isinstance(positions, (int, float, list, tuple)):
         return _from_python(name, positions)
-    if isinstance(positions, np.ndarray | np.generic):
+    if isinstance(positions, np.ma.MaskedArray):
+        raise TypeError(f"{name} must not be masked: fill the gaps, or leave them out")
+    if isinstance(positions, (np.ndarray, np.generic)):
         _check_integer(name, positions.dtype.name)
         return np.asarray(positions, dtype=np.int64)
-    raise TypeError(f"{name} must be integers, got {_kind(positions)}")
+    raise TypeError(f"{name} must be integers, got {kind(positions)}")
+
+
+def _countable(positions: range) -> bool:
+    try:
+        return len(positions) < 1 << 62
+    except OverflowError:
+        return False
 
 
 def wrapped(number: int) -> np.int64:
@@ -240,10 +154,7 @@ def _check_integer(name: str, dtype: str) -> None:
         raise TypeError(f"{name} must be integers that fit in int64, got {dtype}")
 
 
-def _one_of(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}"
-
-
-def _kind(value: object) -> str:
+def kind(value: object) -> str:
+    """What a sentence calls a value that came."""
     dtype = getattr(value, "dtype", None)
     return type(value).__name__ if dtype is None else f"{type(value).__name__} of {dtype}"

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
-import mpmath
 import numpy as np
 from mpmath import libmp
 from numpy.typing import ArrayLike, NDArray
 
-from posenc._door import positive_float
+from posenc._door import is_tensor, outside_graphs, positive_float
 
 TURN_BITS = 128
 """Bits of the binary fraction that holds a frequency in turns per token."""
 
 GUARD_BITS = 128
 """Bits computed beyond those, so that the last one is rounded right."""
+
+LOCK = threading.Lock()
+"""Held while mpmath looks up or extends its stored constants, which threads share."""
 
 _LIMB = (1 << 64) - 1
 _TURN = (1 << TURN_BITS) - 1
@@ -46,10 +49,10 @@ class Frequencies:
     Raises
     ------
     TypeError
-        If ``omega`` does not hold real numbers.
+        If ``omega`` does not hold real numbers, or requires grad.
     ValueError
-        If ``omega`` is not one-dimensional, is empty or holds an infinite or NaN value, or if
-        ``attention_factor`` is not positive and finite.
+        If ``omega`` is not one-dimensional, is empty, holds an infinite or NaN value or one that
+        is no float64, or if ``attention_factor`` is not positive and finite.
 
     Notes
     -----
@@ -66,23 +69,17 @@ class Frequencies:
     array([1.  , 0.01])
     """
 
-    __slots__ = ("_limbs", "attention_factor", "omega", "turns")
+    __slots__ = ("_limbs", "_words", "attention_factor", "omega", "turns")
 
     omega: NDArray[np.float64]
     turns: NDArray[np.uint64]
     attention_factor: float
     _limbs: NDArray[np.int64]
+    _words: tuple[tuple[int, ...], ...]  # the same, for torch to trace: constants, not an input
 
     def __init__(self, omega: ArrayLike, *, attention_factor: float = 1.0) -> None:
-        values = np.asarray(omega)
-        if values.dtype.kind not in "fiu":
-            raise TypeError(f"omega must hold real numbers, got dtype {values.dtype}")
-        if values.ndim != 1 or values.size == 0:
-            raise ValueError(f"omega must have shape [d/2] with d >= 2, got {list(values.shape)}")
-        values = values.astype(np.float64)
-        if not np.isfinite(values).all():
-            raise ValueError(f"omega must be finite, got {values[~np.isfinite(values)][0]}")
-        self._fill([mpmath.mpf(float(value)) for value in values], attention_factor)
+        raw = [libmp.from_float(value) for value in _float64s(omega)]
+        outside_graphs(self._fill, raw, attention_factor)
 
     @classmethod
     def exact(cls, omega: Iterable[Any], *, attention_factor: float = 1.0) -> Frequencies:
@@ -98,19 +95,33 @@ class Frequencies:
         Returns
         -------
         Frequencies
+
+        Raises
+        ------
+        TypeError
+            If a value is not an ``mpmath.mpf``.
+        ValueError
+            If there is no value, or one is not finite.
         """
+        raw = []
+        for value in omega:
+            if not hasattr(value, "_mpf_"):
+                raise TypeError(f"omega must hold mpmath numbers, got {type(value).__name__}")
+            raw.append(value._mpf_)
         frequencies = object.__new__(cls)
-        frequencies._fill(list(omega), attention_factor)
+        outside_graphs(frequencies._fill, raw, attention_factor)
         return frequencies
 
-    def _fill(self, omega: Sequence[Any], attention_factor: float) -> None:
-        fractions = _fractions_of_a_turn(omega)
+    def _fill(self, raw: Sequence[Any], attention_factor: float) -> None:
+        factor = positive_float("attention_factor", attention_factor)
+        if not raw:
+            raise ValueError("omega must hold at least one frequency, got none")
+        omega = np.array([libmp.to_float(value, rnd=libmp.round_nearest) for value in raw])
+        if not np.isfinite(omega).all():
+            raise ValueError(f"omega must be finite, got {omega[~np.isfinite(omega)][0]}")
+        fractions = _fractions_of_a_turn(raw)
         turns = np.array([(u >> 64, u & _LIMB) for u in fractions], dtype=np.uint64)
-        self._restore(
-            np.array([float(value) for value in omega], dtype=np.float64),
-            turns,
-            positive_float("attention_factor", attention_factor),
-        )
+        self._restore(omega, turns, factor)
 
     def _restore(
         self, omega: NDArray[np.float64], turns: NDArray[np.uint64], attention_factor: float
@@ -120,6 +131,7 @@ class Frequencies:
         for name, value in (("omega", omega), ("turns", turns), ("_limbs", limbs.view(np.int64))):
             value.setflags(write=False)
             object.__setattr__(self, name, value)
+        object.__setattr__(self, "_words", tuple(map(tuple, self._limbs.tolist())))
         object.__setattr__(self, "attention_factor", attention_factor)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -169,14 +181,37 @@ def _revive(
     return frequencies
 
 
-def _fractions_of_a_turn(omega: Sequence[Any]) -> list[int]:
+def _float64s(omega: ArrayLike) -> list[float]:
+    """A user's own frequencies as Python floats, none of them changed by the conversion."""
+    if is_tensor(omega):
+        if omega.requires_grad:  # type: ignore[union-attr]
+            raise TypeError("omega must not require grad: these frequencies are constants")
+        omega = omega.tolist()  # type: ignore[union-attr]
+    try:
+        values = np.asarray(omega)
+    except ValueError:
+        raise ValueError("omega must have shape [d/2], got a ragged list") from None
+    if values.dtype.kind not in "fiu":
+        raise TypeError(f"omega must hold real numbers, got dtype {values.dtype}")
+    if values.ndim != 1 or values.size == 0:
+        raise ValueError(f"omega must have shape [d/2] with d >= 2, got {list(values.shape)}")
+    narrow = values.astype(np.float64)
+    if not np.isfinite(narrow).all():
+        raise ValueError(f"omega must be finite, got {narrow[~np.isfinite(narrow)][0]}")
+    if not (narrow.astype(values.dtype) == values).all():
+        raise ValueError(f"omega must hold float64 values, got {values.dtype} that are none")
+    return [float(value) for value in narrow]
+
+
+def _fractions_of_a_turn(raw: Sequence[Any]) -> list[int]:
     """``omega / 2 pi`` to the nearest multiple of 2**-128 turns, whole turns dropped."""
-    largest = max((exponent + bits for _, _, exponent, bits in (w._mpf_ for w in omega)), default=0)
+    largest = max(exponent + bits for _, _, exponent, bits in raw)
     precision = TURN_BITS + GUARD_BITS + max(0, largest)
-    two_pi = libmp.mpf_shift(libmp.mpf_pi(precision), 1)
+    with LOCK:
+        two_pi = libmp.mpf_shift(libmp.mpf_pi(precision), 1)
     per_radian = libmp.mpf_div(libmp.fone, two_pi, precision)
     scaled = libmp.mpf_shift(per_radian, TURN_BITS)
     nearest = libmp.round_nearest
     return [
-        int(libmp.to_int(libmp.mpf_mul(w._mpf_, scaled, precision), nearest)) & _TURN for w in omega
+        int(libmp.to_int(libmp.mpf_mul(value, scaled, precision), nearest)) & _TURN for value in raw
     ]

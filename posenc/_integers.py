@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from posenc._door import common_place, integer_positions, is_tensor
+from posenc._backend import common_place
+from posenc._door import integer_positions, is_tensor
 
 
 def tokens(mask: Any) -> Any:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from posenc._door import common_place, integer_positions, is_compiling, is_tensor
+from posenc._backend import addresses, common_place, overlaps_itself
+from posenc._door import integer_positions, is_compiling, is_tensor
 
 _WIDE = {"float16": "float32", "bfloat16": "float32", "float32": "float32", "float64": "float64"}
 
@@ -156,7 +157,7 @@ def check_outs(named: dict[str, Any], outs: Sequence[Any], tables: Sequence[Any]
         if is_compiling() or everything[0].is_meta:
             return
     for place, (label, out) in enumerate(zip(labels, outs, strict=True)):
-        if not _own_memory(out):
+        if overlaps_itself(out.shape, addresses(out).strides):
             raise ValueError(f"{label} must not hold an element twice, as expanded tensors do")
         read = list(named.items())
         others = [*read, ("cos", tables[0]), ("sin", tables[1])]
@@ -168,62 +169,25 @@ def check_outs(named: dict[str, Any], outs: Sequence[Any], tables: Sequence[Any]
                 raise ValueError(f"{label} must be {allowed}memory that shares nothing with {name}")
 
 
-def _layout(x: Any) -> tuple[int, tuple[int, ...], int]:
-    """Address, strides in bytes, and bytes of an element."""
-    if is_tensor(x):
-        size = x.element_size()
-        return x.data_ptr(), tuple(size * stride for stride in x.stride()), size
-    return x.__array_interface__["data"][0], x.strides, x.itemsize
-
-
 def _same_memory(x: Any, y: Any) -> bool:
+    """Whether these are one array, or two names of the same elements in the same order."""
     if x is y:
         return True
-    (at, steps, _), (at_y, steps_y, _) = _layout(x), _layout(y)
-    differ = [n > 1 and s != t for n, s, t in zip(x.shape, steps, steps_y, strict=True)]
-    return at == at_y and not any(differ)
-
-
-def _own_memory(x: Any) -> bool:
-    """Whether each element has its own place: each stride steps over all smaller axes."""
-    _, steps, extent = _layout(x)
-    for step, length in sorted((abs(s), n) for s, n in zip(steps, x.shape, strict=True) if n > 1):
-        if step < extent:
-            return False
-        extent = step * (length - 1) + extent
-    return True
+    here, there = addresses(x), addresses(y)
+    differ = [
+        n > 1 and s != t for n, s, t in zip(x.shape, here.strides, there.strides, strict=True)
+    ]
+    return here.ctypes.data == there.ctypes.data and not any(differ)
 
 
 def _shares(x: Any, y: Any) -> bool:
     """Whether two arrays or tensors share an element; what is too hard to tell counts as shared."""
-    if not is_tensor(x):
-        views = x, y
-    elif x.untyped_storage().data_ptr() != y.untyped_storage().data_ptr():
+    if is_tensor(x) and x.untyped_storage().data_ptr() != y.untyped_storage().data_ptr():
         return False
-    else:
-        views = _Extent(x).array(), _Extent(y).array()
     try:
-        return bool(np.shares_memory(*views, max_work=1_000_000))  # type: ignore[arg-type]
+        return bool(np.shares_memory(addresses(x), addresses(y), max_work=10**6))  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
-
-
-class _Extent:
-    """A tensor's addresses as NumPy knows them; nothing behind them is ever read."""
-
-    def __init__(self, x: Any) -> None:
-        at, steps, size = _layout(x)
-        self.__array_interface__ = {
-            "version": 3,
-            "typestr": f"|V{size}",
-            "data": (at, True),
-            "shape": tuple(x.shape),
-            "strides": steps,
-        }
-
-    def array(self) -> Any:
-        """An array over the same addresses."""
-        return np.asarray(self)
 
 
 def _name(x: Any) -> str:

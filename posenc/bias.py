@@ -11,14 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posenc._door import (
-    common_place,
-    integer_positions,
-    is_compiling,
-    is_tensor,
-    offset_number,
-    whole_number,
-)
+from posenc._backend import common_place
+from posenc._door import integer_positions, is_compiling, is_tensor, offset_number, whole_number
 
 
 def alibi_slopes(n_heads: int) -> NDArray[np.float64]:
@@ -102,10 +96,10 @@ def alibi_bias(
     Notes
     -----
     Equation ``eq-alibi`` of the book. Add it after all scalings of the scores, in float32: a cast
-    to bfloat16 merges neighbours beyond distance 256, one to float16 overflows at 131072. Source:
-    Press, Smith and Lewis (2022), section 3. Elsewhere: ``alibi`` of BLOOM and MPT, which add
-    ``slope * k``, the same under a softmax if causal and wrong if not; Falcon divides its bias by
-    sqrt(d).
+    to bfloat16 merges neighbours beyond distance 256, one to float16 overflows at 131072 (slope
+    1/2). Source: Press, Smith and Lewis (2022), section 3. Elsewhere: ``alibi`` of BLOOM and MPT,
+    which add ``slope * k``, the same under a softmax if causal and wrong if not; Falcon divides
+    its bias by sqrt(d).
 
     Examples
     --------

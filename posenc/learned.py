@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from posenc._door import choice, common_place, is_tensor, whole_number
+from posenc._backend import common_place
+from posenc._door import choice, is_tensor, whole_number
 from posenc._integers import tokens
 
 _FIXED = {

@@ -7,14 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from posenc._door import (
-    common_place,
-    integer_positions,
-    is_compiling,
-    is_tensor,
-    offset_number,
-    whole_number,
-)
+from posenc._backend import common_place
+from posenc._door import integer_positions, is_compiling, is_tensor, offset_number, whole_number
 
 
 def t5_bucket(

@@ -7,17 +7,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from posenc._door import (
-    backend,
-    check_out,
-    choice,
-    integer_positions,
-    is_tensor,
-    offset_number,
-    whole_number,
-)
+from posenc._backend import backend, cast, check_out, dtype_name, empty
+from posenc._door import choice, integer_positions, is_tensor, offset_number, whole_number
 from posenc._frequencies import Frequencies
-from posenc._results import cast, empty
 from posenc.spectrum import Spacing, frequencies, spectrum
 from posenc.turns import phases, rotating_rows, takes_fast_way
 
@@ -118,7 +110,8 @@ def encode(
     sines = (dim + 1) // 2
     for rows, phasor in rotating_rows(positions, omega, target):  # sin + i cos: a row's own order
         if layout == "interleaved":
-            table[rows] = phasor.view(target.xp.float64)[:, :dim]
+            row = phasor.view(target.xp.float64)
+            table[rows] = row[:, :dim] if dim % 2 else row
         else:
             table[rows, :sines] = phasor.real
             table[rows, sines:] = phasor.imag[:, : dim - sines]
@@ -233,7 +226,7 @@ def shift(
     choice("layout", layout, ("interleaved", "concatenated"))
     if not (is_tensor(encoding) or isinstance(encoding, np.ndarray)) or not encoding.shape:
         raise TypeError(f"encoding must be rows [..., d], got {type(encoding).__name__}")
-    wide = "float64" if "float64" in str(encoding.dtype) else "float32"
+    wide = "float64" if dtype_name(encoding.dtype) == "float64" else "float32"
     target = backend(np.zeros(0) if not is_tensor(encoding) else encoding, None, None, (encoding,))
     omega = frequencies(encoding.shape[-1], base, spacing=spacing)
     device = target.device

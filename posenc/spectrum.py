@@ -8,10 +8,11 @@ from typing import Literal
 
 import mpmath
 import numpy as np
+from mpmath import libmp
 from numpy.typing import NDArray
 
 from posenc._door import choice, is_compiling, positive_float, whole_number
-from posenc._frequencies import GUARD_BITS, TURN_BITS, Frequencies
+from posenc._frequencies import GUARD_BITS, LOCK, TURN_BITS, Frequencies
 
 Spacing = Literal["paper", "endpoint"]
 
@@ -38,13 +39,14 @@ def geometric(count: int, base: float, exponent: Fraction) -> Frequencies:
     a step. Bases below 1 give growing frequencies and get as many bits more.
     """
     growth = max(0, math.ceil(-math.log2(base) * count * exponent))
-    with mpmath.workprec(TURN_BITS + 2 * GUARD_BITS + growth):
-        step = mpmath.mpf(exponent.numerator) / exponent.denominator
-        ratio = mpmath.power(mpmath.mpf(base), -step)
-        omega = [mpmath.mpf(1)]
-        for _ in range(count - 1):
-            omega.append(omega[-1] * ratio)
-    return Frequencies.exact(omega)
+    precision = TURN_BITS + 2 * GUARD_BITS + growth
+    step = libmp.from_rational(-exponent.numerator, exponent.denominator, precision)
+    with LOCK:
+        ratio = libmp.mpf_pow(libmp.from_float(base), step, precision)
+    omega = [libmp.fone]
+    for _ in range(count - 1):
+        omega.append(libmp.mpf_mul(omega[-1], ratio, precision))
+    return Frequencies.exact(map(mpmath.mp.make_mpf, omega))
 
 
 def frequencies(dim: int, base: float = 10000.0, *, spacing: Spacing = "paper") -> Frequencies:
@@ -59,7 +61,8 @@ def frequencies(dim: int, base: float = 10000.0, *, spacing: Spacing = "paper") 
     spacing : {"paper", "endpoint"}
         ``"paper"``: omega_i = b**(-2i/d), i < d/2, as printed by Vaswani et al. (2017, section
         3.5). ``"endpoint"``: omega_i = b**(-i/(d/2 - 1)), so that the last frequency is 1/b, as
-        in the same authors' tensor2tensor code, in fairseq and in diffusion models.
+        in the same authors' tensor2tensor code and in fairseq; diffusers has both, by its
+        ``downscale_freq_shift``.
 
     Returns
     -------
@@ -73,7 +76,6 @@ def frequencies(dim: int, base: float = 10000.0, *, spacing: Spacing = "paper") 
     ValueError
         If ``dim`` is odd or not positive, ``base`` not positive and finite, or ``spacing`` not
         one of the two.
-
     RuntimeError
         Inside ``torch.compile(fullgraph=True)`` or ``torch.export``: make frequencies before.
 
@@ -145,4 +147,5 @@ def wavelengths(frequencies: Frequencies) -> NDArray[np.float64]:
     if not isinstance(frequencies, Frequencies):
         raise TypeError(f"frequencies must be Frequencies, got {type(frequencies).__name__}")
     speed = np.abs(frequencies.omega)
-    return np.divide(2 * np.pi, speed, out=np.full_like(speed, np.inf), where=speed > 0)
+    with np.errstate(over="ignore"):  # beyond float64's largest number, the wavelength is inf
+        return np.divide(2 * np.pi, speed, out=np.full_like(speed, np.inf), where=speed > 0)

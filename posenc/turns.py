@@ -14,16 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from posenc._door import (
+from posenc._backend import (
     Backend,
+    arithmetic_device,
     backend,
+    cast,
+    check_apart,
     check_out,
-    integer_positions,
-    is_compiling,
-    wrapped,
+    dtype_name,
+    empty,
 )
+from posenc._door import integer_positions, is_compiling, wrapped
 from posenc._frequencies import Frequencies
-from posenc._results import cast, empty, joined
 
 _LOW_32 = (1 << 32) - 1
 _BLOCK = 1 << 15
@@ -66,7 +68,8 @@ def phases(
     -------
     cos, sin : ndarray or tensor, shape ``[*positions.shape, d/2]``
         float32 entries are the correctly rounded values (at most one in 10**7 is off by one unit
-        in the last place, at every int64 position); float64 entries err by at most 2.3e-16
+        in the last place, at every int64 position, for frequencies of at least 1e-25 radians per
+        token; slower hands are held to 2**-128 of a turn); float64 entries err by at most 2.3e-16
         (4.5e-16 on a CUDA device).
 
     Raises
@@ -75,13 +78,14 @@ def phases(
         If positions are not integers (floating dtypes cannot tell 256 from 257, or 2**24 from
         2**24 + 1), or NumPy and torch are mixed.
     ValueError
-        If a position lies outside int64, or ``out`` has another shape, dtype or device.
+        If a position lies outside int64, or ``out`` has another shape, dtype or device, or not a
+        place of its own for each entry.
 
     Notes
     -----
     Equation ``eq-turns`` of the book (the sign of a sine alone is ``eq-odometer``); for a
-    `range`, also ``eq-coarse-fine``. Works under ``torch.compile(fullgraph=True)``,
-    ``torch.export``, ``torch.vmap`` and on the meta device.
+    `range`, also ``eq-coarse-fine``. With tensors it works under
+    ``torch.compile(fullgraph=True)``, ``torch.export``, ``torch.vmap`` and on the meta device.
     Elsewhere: ``cos_cached, sin_cached`` (transformers), ``freqs_cis`` (Llama), which form angles
     in floating point.
 
@@ -110,17 +114,24 @@ def tables(
     shape = (*index.shape, len(frequencies))
     for name, table in zip(("cos of out", "sin of out"), outs, strict=False):
         check_out(name, table, shape, target)
+    if outs:
+        check_apart("cos and sin of out", *outs)
     if takes_fast_way(positions, target):
         cos, sin = outs or (empty(shape, target), empty(shape, target))
         for rows, phasor in rotating_rows(positions, frequencies, target):
             phasor = phasor if factor == 1 else factor * phasor
             cos[rows], sin[rows] = phasor.imag, phasor.real
         return cos, sin
-    blocks = [
-        (cast(factor * cos, target), cast(factor * sin, target))
-        for cos, sin in _direct_blocks(index.reshape(-1), frequencies, target)
-    ]
-    cos, sin = (joined(part, shape, target) for part in zip(*blocks, strict=True))
+    blocks = (
+        (rows, cast(factor * cos, target), cast(factor * sin, target))
+        for rows, cos, sin in _direct_blocks(index.reshape(-1), frequencies, target)
+    )
+    if outs and index.ndim == 1:
+        for rows, cos, sin in blocks:
+            outs[0][rows], outs[1][rows] = cos, sin
+        return outs
+    parts = [(cos, sin) for _, cos, sin in blocks]
+    cos, sin = (_joined(part, shape, target) for part in zip(*parts, strict=True))
     if not outs:
         return cos, sin
     outs[0][...], outs[1][...] = cos, sin
@@ -132,7 +143,7 @@ def takes_fast_way(positions: Any, target: Backend) -> bool:
     return (
         isinstance(positions, range)
         and len(positions) >= _FEW
-        and str(target.dtype).removeprefix("torch.") != "float64"
+        and dtype_name(target.dtype) != "float64"
         and not is_compiling()
     )
 
@@ -162,47 +173,72 @@ def rotating_rows(
     Equation ``eq-coarse-fine`` of the book. Both tables are exact to float64 rounding, so the
     product errs by less than 5e-16 at any offset.
     """
-    xp, device = target.xp, _arithmetic_device(target)
     limit = max(1, _FINE_BLOCK // len(frequencies))
     fine_rows = min(1 << max(4, (len(positions).bit_length() + 1) // 2), limit)
     fine_at = wrapped(positions.step) * np.arange(fine_rows, dtype=np.int64)
+    fine = _phasor(fine_at, frequencies, target, conjugate=True)  # cos - i sin
     coarse_at = integer_positions(positions[::fine_rows])
-    fine = _phasor(fine_at, frequencies, xp, device, conjugate=True)  # cos - i sin
-    coarse = _phasor(coarse_at, frequencies, xp, device, conjugate=False)  # sin + i cos
-    scratch = xp.empty_like(fine)
-    for start, row in zip(range(0, len(positions), fine_rows), coarse, strict=True):
-        count = min(fine_rows, len(positions) - start)
-        phasor = scratch[:count]
-        xp.multiply(row, fine[:count], out=phasor)
-        yield slice(start, start + count), phasor
+    coarse = _phasor(coarse_at, frequencies, target, conjugate=False)  # sin + i cos
+    multiply = _library(target).multiply
+    scratch = target.xp.empty_like(fine)
+    whole = len(positions) - len(positions) % fine_rows
+    for start, row in zip(range(0, whole, fine_rows), coarse, strict=False):
+        multiply(row, fine, out=scratch)
+        yield slice(start, start + fine_rows), scratch
+    if whole < len(positions):
+        rest = slice(0, len(positions) - whole)
+        multiply(coarse[-1], fine[rest], out=scratch[rest])
+        yield slice(whole, len(positions)), scratch[rest]
 
 
-def _phasor(
-    positions: Any, frequencies: Frequencies, xp: Any, device: Any, *, conjugate: bool
-) -> Any:
-    blocks = []
-    for cos, sin in _direct_blocks(positions, frequencies, Backend(xp, None, device)):
-        blocks.append(cos - 1j * sin if conjugate else sin + 1j * cos)
-    return blocks[0] if len(blocks) == 1 else xp.concat(blocks)
+def _library(target: Backend) -> Any:
+    """NumPy or torch itself: their ``multiply`` knows ``out`` and needs no promotion here."""
+    if target.device is None:
+        return np
+    import torch
+
+    return torch
+
+
+def _phasor(positions: Any, frequencies: Frequencies, target: Backend, *, conjugate: bool) -> Any:
+    """Complex128 [T, d/2]: cos - i sin if conjugate, else sin + i cos."""
+    wide = Backend(target.xp, target.xp.complex128, arithmetic_device(target))
+    table = empty((len(positions), len(frequencies)), wide)
+    for rows, cos, sin in _direct_blocks(positions, frequencies, wide):
+        real, imaginary = (cos, -sin) if conjugate else (sin, cos)
+        table[rows].real[...], table[rows].imag[...] = real, imaginary
+    return table
 
 
 def _direct_blocks(
     index: Any, frequencies: Frequencies, target: Backend
-) -> Iterator[tuple[Any, Any]]:
-    """Float64 cosines and sines [rows, d/2] of int64 positions [T], by cache-sized blocks."""
-    xp, device = target.xp, _arithmetic_device(target)
+) -> Iterator[tuple[slice, Any, Any]]:
+    """Rows, and their float64 cosines and sines [rows, d/2], of int64 positions [T]."""
+    xp, device = target.xp, arithmetic_device(target)
     limbs: Any = frequencies._limbs
     if device is not None:
         import torch
 
         index = torch.as_tensor(index, device=device)
-        limbs = torch.as_tensor(limbs.copy(), device=device)
-        if is_compiling() or index.is_meta:
-            yield _cos_sin(index[:, None], limbs, xp)
+        if is_compiling():
+            yield slice(None), *_cos_sin(index[:, None], _traced(frequencies, device), xp)
             return
-    step = max(1, _BLOCK // len(frequencies))
-    for start in range(0, max(1, len(index)), step):
-        yield _cos_sin(index[start : start + step, None], limbs, xp)
+        limbs = torch.as_tensor(limbs.copy(), device=device)
+    step = len(index) if _is_meta(index) else max(1, _BLOCK // len(frequencies))
+    for start in range(0, max(1, len(index)), max(1, step)):
+        rows = slice(start, start + step)
+        yield rows, *_cos_sin(index[rows, None], limbs, xp)
+
+
+def _traced(frequencies: Frequencies, device: Any) -> Any:
+    """Limbs that a traced graph holds as constants: they outlive saving and loading it."""
+    import torch
+
+    return torch.tensor(frequencies._words, dtype=torch.int64, device=device)
+
+
+def _is_meta(index: Any) -> bool:
+    return bool(getattr(index, "is_meta", False))
 
 
 def _cos_sin(p: Any, limbs: Any, xp: Any) -> tuple[Any, Any]:
@@ -213,7 +249,7 @@ def _cos_sin(p: Any, limbs: Any, xp: Any) -> tuple[Any, Any]:
     middle = p_1 * low_0 + _upper(p_0 * low_0)
     middle_0 = p_0 * low_1 + (middle & _LOW_32)
     carry = p_1 * low_1 + _upper(middle) + _upper(middle_0)  # floor(unsigned p * low / 2**64)
-    turn = p * high + carry - xp.where(p < 0, low, 0 * low)
+    turn = p * high + carry - ((p >> 63) & low)  # a negative p stands for p - 2**64
     rest = p * low
     # nearest quarter turn, and what is left: in [-1/8, 1/8) of a turn
     quarter = (turn + (1 << 61)) >> 62
@@ -234,6 +270,6 @@ def _upper(x: Any) -> Any:
     return (x >> 32) & _LOW_32
 
 
-def _arithmetic_device(target: Backend) -> Any:
-    """The target's device, or the CPU for one without float64."""
-    return "cpu" if target.device is not None and target.device.type == "mps" else target.device
+def _joined(blocks: tuple[Any, ...], shape: tuple[int, ...], target: Backend) -> Any:
+    table = blocks[0] if len(blocks) == 1 else target.xp.concat(blocks)
+    return table.reshape(shape)

@@ -193,6 +193,75 @@ BREAKS = (
         unit("test_sinusoidal.py::test_shifting_without_the_matrix_is_the_addition_formula"),
     ),
     Break(
+        "slopes from 2**0 on",
+        "posenc/bias.py",
+        swap("np.arange(1, m + 1) / m", "np.arange(m) / m"),
+        unit("test_bias.py::test_golden_slopes"),
+    ),
+    Break(
+        "slopes 2**(-8i/n) for every n",
+        "posenc/bias.py",
+        swap("m = 1 << (n.bit_length() - 1)", "m = n"),
+        unit("test_bias.py::test_golden_slopes"),
+    ),
+    Break(
+        "key form for both sides",
+        "posenc/bias.py",
+        swap("distance = 0.0 - xp.abs(distance)", "distance = 1.0 * distance"),
+        unit("test_bias.py::test_the_key_form_is_wrong_for_encoders"),
+    ),
+    Break(
+        "positions cast before the difference",
+        "posenc/bias.py",
+        swap(
+            "q, k = q[..., :, None], k[..., None, :]",
+            "import torch\n    q, k = (torch.as_tensor(p).bfloat16().long() for p in (q, k))\n"
+            "    q, k = q[..., :, None], k[..., None, :]\n"
+            "    q, k = (q, k) if device else (q.numpy(), k.numpy())",
+        ),
+        unit("test_bias.py::test_float32_biases_are_the_correctly_rounded_products"),
+    ),
+    Break(
+        "bias cast to 16 bits",
+        "posenc/lab/attention.py",
+        swap("xp.asarray(bias, dtype=dtype)", "xp.asarray(bias.to(x.dtype), dtype=dtype)"),
+        unit("test_bias.py::test_narrow_scores_and_the_bias_are_added_in_float32"),
+    ),
+    Break(
+        "fewer queries aligned at the top",
+        "posenc/bias.py",
+        swap("distance = key - query - offset", "distance = key - query"),
+        unit("test_bias.py::test_flex_attention_adds_the_explicit_bias"),
+    ),
+    Break(
+        "sign of a bucket",
+        "posenc/relative.py",
+        swap("xp.where(relative > 0,", "xp.where(relative < 0,"),
+        unit("test_relative.py::test_buckets_begin_at_the_published_distances"),
+    ),
+    Break(
+        "boundary of a bucket",
+        "posenc/relative.py",
+        swap('side="right"', 'side="left"'),
+        unit("test_relative.py::test_buckets_begin_at_the_published_distances"),
+    ),
+    Break(
+        "row offset ignored",
+        "posenc/modules/learned.py",
+        swap("embedding(index + self.offset,", "embedding(index,"),
+        unit("test_modules.py::test_a_position_has_the_row_behind_its_offset"),
+    ),
+    Break(
+        "resized by a factor",
+        "posenc/learned.py",
+        swap(
+            "    old = _grid(",
+            "    new = tuple(int(table.shape[-2] * (n / table.shape[-2])) for n in new)\n"
+            "    old = _grid(",
+        ),
+        unit("test_learned.py::test_the_size_is_hit_where_a_factor_misses_it"),
+    ),
+    Break(
         "kind A: the other pairing",
         "posenc/kernels/rotate_numpy.py",
         swap("if interleaved:", "if not interleaved:"),

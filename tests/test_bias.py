@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -237,6 +239,19 @@ def test_float16_scores_survive_distance_131072():
     np.testing.assert_allclose(out[0, 0, 0], share @ v[0, 0].double().numpy(), rtol=1e-3)
     spoilt = scaled_dot_product_attention(q, k, v, attn_mask=bias[None].half())
     assert not (spoilt > 0).any()
+
+
+def test_numpy_users_load_no_torch():
+    """Catches an import that makes NumPy wait for torch."""
+    code = (
+        "import sys, numpy as np, posenc\n"
+        "posenc.alibi_bias(posenc.alibi_slopes(3), [1], range(2))\n"
+        "posenc.relative_shift(np.ones((2, 2))), posenc.t5_bucket([1], bidirectional=True)\n"
+        "posenc.learned.resize(np.ones((2, 2)), 3)\n"
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_gradients_reach_slopes_that_are_learned():

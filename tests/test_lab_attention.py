@@ -217,3 +217,14 @@ def test_bad_input_gets_one_clear_sentence(call, error, sentence):
     """Catches a silent broadcast, a float mask taken for a bias, and errors from the inside."""
     with pytest.raises(error, match=sentence):
         call()
+
+
+def test_gradients_reach_every_weight_without_a_warning():
+    """Catches weights copied out of the graph, and torch's warning about it (an error here)."""
+    x, *weights = (
+        torch.randn(size, dtype=torch.float64, generator=torch.Generator().manual_seed(n))
+        for n, size in enumerate([(5, 4), (4, 3), (4, 3), (4, 2)])
+    )
+    inputs = [x.requires_grad_(), *(w.requires_grad_() for w in weights)]
+    bias = torch.zeros(5, 5, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda *a: attention(*a[:4], bias=a[4])[0], (*inputs, bias))

@@ -87,6 +87,16 @@ def test_labels_functions_and_tests_are_found_where_they_stand(root):
     assert not equations.dangling([one, two, three])
 
 
+def test_torch_modules_are_named_as_people_import_them(root):
+    """Catches posenc.modules.inner.Many, which the page of the package does not list."""
+    (root / "posenc/modules").mkdir()
+    (root / "posenc/modules/__init__.py").write_text("from posenc.modules.inner import Many\n")
+    (root / "posenc/modules/inner.py").write_text(CODE)
+    functions = {e.label: e.functions for e in equations.read(root)}
+    assert functions["eq-two"] == ["posenc.Many", "posenc.modules.Many"]
+    assert functions["eq-one"] == ["posenc.one", "posenc.modules.inner.one"]
+
+
 def test_a_notebook_is_read_like_a_page(root):
     """Catches a reader that does not look into the cells, or takes code for prose."""
     import nbformat

@@ -74,6 +74,57 @@ def test_nothing_done_to_the_module_moves_its_angles(treat):
     assert not list(module.parameters())
 
 
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script_method:DeprecationWarning")
+@pytest.mark.parametrize(
+    "offset", (True, 1.0, torch.tensor(True), torch.tensor(1.0), torch.tensor([1, 2, 3])), ids=str
+)
+def test_eager_and_compiled_refuse_the_same_offsets(offset):
+    """Catches a batch of offsets broadcast over time, and a bool taken for 1, in a graph."""
+    module, x = SinusoidalEncoding(4), torch.zeros(3, 1, 4)
+    with pytest.raises(TypeError, match="offset must be an integer"):
+        module(x, offset)
+    torch._dynamo.reset()
+    with pytest.raises(Exception, match="offset must be an integer"):
+        torch.compile(module, backend="eager", fullgraph=True)(x, offset)
+
+
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script_method:DeprecationWarning")
+@pytest.mark.parametrize("offset", (10**10, torch.tensor(10**10)), ids=("int", "tensor"))
+def test_a_large_offset_is_exact_when_compiled(offset):
+    """Catches positions of int32 or float32 in a graph."""
+    torch._dynamo.reset()
+    module, x = SinusoidalEncoding(4), torch.zeros(1, 2, 4)
+    right = rows(range(10**10, 10**10 + 2))
+    assert torch.equal(module(x, offset)[0], right)
+    compiled = torch.compile(module, backend="eager", fullgraph=True)
+    assert torch.equal(compiled(x, offset)[0], right)
+
+
+def test_the_tables_of_an_older_checkpoint_are_passed_over():
+    """Catches an unexpected key where other implementations stored their table."""
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), SinusoidalEncoding(4))
+    stored = {**model.state_dict(), "1.pe": torch.zeros(5000, 1, 4)}
+    model.load_state_dict(stored)
+    assert torch.equal(model[1](torch.zeros(3, 4)), rows(range(3)))
+    assert "1.pe" in stored
+    with pytest.raises(RuntimeError, match="Unexpected key"):
+        model.load_state_dict({**stored, "2.pe": torch.zeros(1)})
+
+
+def test_the_table_is_made_where_x_lies():
+    """Catches a table left on the CPU."""
+    assert SinusoidalEncoding(4)(torch.zeros(3, 4, device="meta")).is_meta
+
+
+def test_spacing_reaches_the_table():
+    """Catches an option that is stored and never used: a tensor2tensor checkpoint needs it."""
+    module = SinusoidalEncoding(8, layout="concatenated", spacing="endpoint")
+    right = sinusoidal_encoding(range(5), 8, layout="concatenated", spacing="endpoint")
+    assert torch.equal(module(torch.zeros(5, 8)), torch.from_numpy(right))
+
+
 def test_gradients_pass_and_the_input_stays():
     """Catches an in-place sum."""
     x = torch.ones(2, 3, 4, requires_grad=True)
@@ -103,7 +154,7 @@ def test_layout_and_base_reach_the_table():
     module = SinusoidalEncoding(8, base=500.0, layout="concatenated")
     right = sinusoidal_encoding(torch.arange(5), 8, base=500.0, layout="concatenated")
     assert torch.equal(module(torch.zeros(5, 8)), right)
-    assert "dim=8, base=500, layout='concatenated'" in repr(module)
+    assert "dim=8, base=500, layout='concatenated', spacing='paper'" in repr(module)
 
 
 @pytest.mark.equation("eq-learned")
@@ -269,6 +320,9 @@ def test_biases_and_tables_compile_in_one_graph(make):
         (lambda: SinusoidalEncoding(5), ValueError, "dim must be even, got 5"),
         (lambda: SinusoidalEncoding(4, base=-1), ValueError, "base must be positive and finite"),
         (lambda: SinusoidalEncoding(4, layout="x"), ValueError, "layout must be 'interleaved' or"),
+        (lambda: SinusoidalEncoding(4, spacing="x"), ValueError, "spacing must be 'paper' or"),
+        (lambda: SinusoidalEncoding(4)(None), TypeError, "x must be a tensor, got NoneType"),
+        (lambda: SinusoidalEncoding(4)(np.zeros((3, 4))), TypeError, "x must be a tensor, got nd"),
         (
             lambda: SinusoidalEncoding(4)(torch.zeros(3, 5)),
             ValueError,

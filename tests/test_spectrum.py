@@ -2,12 +2,15 @@
 
 import copy
 import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import mpmath
 import numpy as np
 import oracle
 import pytest
+import torch
 
 from posenc import Frequencies, frequencies, wavelengths
 
@@ -102,6 +105,7 @@ def test_the_longest_wavelength_stays_below_the_one_the_paper_names(dim, longest
 def test_a_frequency_of_zero_has_an_infinite_wavelength_without_a_warning():
     """Catches a division by zero: warnings are errors here."""
     assert wavelengths(Frequencies([1.0, 0.0, -2.0])).tolist() == [2 * np.pi, np.inf, np.pi]
+    assert wavelengths(Frequencies([5e-324])).tolist() == [np.inf]  # no overflow warning
 
 
 def test_frequencies_are_a_value():
@@ -110,6 +114,9 @@ def test_frequencies_are_a_value():
     assert value == same
     assert hash(value) == hash(same)
     assert value != frequencies(8, 500.0)
+    scaled = Frequencies([1.0], attention_factor=2.0)
+    assert pickle.loads(pickle.dumps(scaled)).attention_factor == 2.0
+    assert not value._limbs.flags.writeable
     assert value != Frequencies.exact(oracle.paper_omega(8), attention_factor=2.0)
     assert value != "frequencies"
     for copied in (copy.copy(value), copy.deepcopy(value), pickle.loads(pickle.dumps(value))):
@@ -136,6 +143,34 @@ def test_a_users_array_is_copied():
     assert omega.flags.writeable
 
 
+def test_the_callers_mpmath_precision_changes_nothing():
+    """Catches arithmetic in mpmath's global context, which callers and threads share."""
+    right, own = frequencies(512), Frequencies([0.1])
+    with mpmath.workdps(5):
+        assert Frequencies([0.1]) == own
+        assert Frequencies([0.1]).omega.tolist() == [0.1]
+        assert frequencies(512) == right
+        assert mpmath.mp.dps == 5
+
+
+def test_threads_do_not_disturb_one_another():
+    """Catches a precision that one thread sets and another computes with."""
+    right, before = frequencies(64), sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            assert all(pool.map(lambda _: frequencies(64) == right, range(60)))
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_torch_frequencies_are_taken_and_learned_ones_refused():
+    """Catches torch's own error for bfloat16, and a gradient lost without a word."""
+    assert Frequencies(torch.tensor([1.0, 0.5], dtype=torch.bfloat16)) == Frequencies([1.0, 0.5])
+    with pytest.raises(TypeError, match="omega must not require grad"):
+        Frequencies(torch.ones(2, requires_grad=True))
+
+
 def test_rounding_a_frequency_to_float64_changes_the_value():
     """Catches turns made from .omega: the exact power and its float64 are two frequencies."""
     assert Frequencies(frequencies(64).omega) != frequencies(64)
@@ -155,6 +190,13 @@ def test_rounding_a_frequency_to_float64_changes_the_value():
         (lambda: frequencies(4, np.nan), ValueError, "base must be positive and finite, got nan"),
         (lambda: frequencies(4, 10**400), ValueError, "base must be positive and finite"),
         (lambda: frequencies(4, "10000"), TypeError, "base must be a real number, got str"),
+        (lambda: frequencies(4, True), TypeError, "base must be a real number, got bool"),
+        (lambda: frequencies(4, 1j), TypeError, "base must be a real number, got complex"),
+        (lambda: frequencies(4, bytearray(b"10")), TypeError, "base must be a real number"),
+        (lambda: frequencies(4, torch.tensor(True)), TypeError, "base must be a real number"),
+        (lambda: frequencies(torch.tensor(True)), TypeError, "dim must be an integer, got Tensor"),
+        (lambda: frequencies(torch.tensor([4])), TypeError, "dim must be an integer, got Tensor"),
+        (lambda: frequencies(8, 5e-324, spacing="endpoint"), ValueError, "omega must be finite"),
         (lambda: frequencies(4, None), TypeError, "base must be a real number, got NoneType"),
         (
             lambda: frequencies(4, spacing="t2t"),

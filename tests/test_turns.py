@@ -229,24 +229,136 @@ def test_compiled_exported_mapped_and_meta_phases_are_the_same():
     index = torch.tensor([[5, -3, 2**62], [2**53 + 1, 0, -(2**63)]])
     right = phases(index, value)
 
-    class Table(torch.nn.Module):
-        def forward(self, positions):
-            return phases(positions, value)
-
-    compiled = torch.compile(Table(), fullgraph=True)
+    table = Table(value)
+    compiled = torch.compile(table, fullgraph=True)
     exported = torch.export.export(
-        Table(), (index,), dynamic_shapes=({1: torch.export.Dim("T")},)
+        table, (index,), dynamic_shapes=({1: torch.export.Dim("T")},)
     ).module()
-    mapped = torch.vmap(Table())
+    mapped = torch.vmap(table)
     longer = torch.arange(1000).reshape(2, 500)
     for run in (compiled, exported, mapped):
         for positions in (index, longer):
             for found, exact in zip(run(positions), phases(positions, value), strict=True):
                 assert torch.equal(found, exact)
-    for found, exact in zip(Table()(index.to("meta")), right, strict=True):
+    for found, exact in zip(table(index.to("meta")), right, strict=True):
         assert found.is_meta
         assert found.shape == exact.shape
         assert found.dtype == exact.dtype
+
+
+class Table(torch.nn.Module):
+    """Phases as a module, for export."""
+
+    def __init__(self, value):
+        super().__init__()
+        self.value = value
+
+    def forward(self, positions):
+        return phases(positions, self.value)
+
+
+@pytest.mark.filterwarnings(*COMPILE_NOISE)
+@pytest.mark.parametrize("strict", (False, True))
+def test_an_exported_program_survives_saving_and_loading(strict, tmp_path):
+    """Catches frequencies that the tracer held as a placeholder: the loaded rows were zeros."""
+    table, index = Table(frequencies(16)), torch.tensor([3, -5, 2**62])
+    torch.export.save(torch.export.export(table, (index,), strict=strict), tmp_path / "t.pt2")
+    loaded = torch.export.load(tmp_path / "t.pt2").module()
+    for found, exact in zip(loaded(index), table(index), strict=True):
+        assert type(found) is torch.Tensor
+        assert torch.equal(found, exact)
+
+
+@pytest.mark.filterwarnings(*COMPILE_NOISE)
+def test_a_range_under_compile_takes_the_direct_way():
+    """Catches the loop over coarse rows inside a graph."""
+    value = frequencies(16)
+    compiled = torch.compile(
+        lambda x: x * phases(range(100), value, device="cpu")[0], fullgraph=True
+    )
+    right = phases(range(100), value, device="cpu")[0]
+    assert torch.equal(compiled(torch.ones(100, 8)), right)
+
+
+def test_the_device_argument_moves_tensors():
+    """Catches a device that is read for Python integers only."""
+    cos, _ = phases(torch.arange(3), frequencies(8), device="meta")
+    assert cos.is_meta
+
+
+def test_a_device_without_float64_gets_what_the_cpu_computed():
+    """Catches float64 arithmetic asked of MPS; the device is a stand-in, for none is here."""
+    import array_api_compat.torch as xp
+
+    from posenc._backend import Backend, arithmetic_device
+
+    assert arithmetic_device(Backend(xp, torch.float32, torch.device("mps"))) == "cpu"
+    assert arithmetic_device(Backend(xp, torch.float32, torch.device("cuda"))).type == "cuda"
+    assert arithmetic_device(Backend(np, np.float32, None)) is None
+
+
+@pytest.mark.parametrize("positions", (range(70), [0] * 3), ids=("range", "list"))
+def test_very_wide_encodings_work(positions):
+    """Catches a block of no rows: 70000 pairs exceed what one block holds."""
+    value = Frequencies(np.linspace(0, 1, 70000))
+    cos, sin = phases(positions, value)
+    assert cos.shape == sin.shape == (len(positions), 70000)
+    assert cos[-1, -1] == np.float32(np.cos(positions[-1]))
+
+
+def test_a_subclass_of_tensor_is_a_tensor():
+    """Catches a test for the exact type."""
+
+    class Named(torch.Tensor):
+        pass
+
+    cos, _ = phases(torch.arange(3).as_subclass(Named), frequencies(8))
+    assert torch.equal(
+        torch.as_tensor(cos).as_subclass(torch.Tensor),
+        phases([0, 1, 2], frequencies(8), device="cpu")[0],
+    )
+
+
+def test_byte_order_does_not_change_the_way():
+    """Catches big-endian float64 taken for a narrow dtype."""
+    value = frequencies(8)
+    found = phases(range(1000), value, dtype=">f8")[0]
+    assert (found == phases(range(1000), value, dtype=np.float64)[0]).all()
+
+
+def shared(kind):
+    """Pairs of outputs that share an element, and outputs that share one with themselves."""
+    if kind == "one array twice":
+        return (np.empty((70, 1), np.float32),) * 2
+    if kind == "one tensor twice":
+        return (torch.empty(70, 1),) * 2
+    if kind == "overlapping rows":
+        whole = torch.empty(71, 1)
+        return whole[:-1], whole[1:]
+    if kind == "expanded":
+        return torch.empty(1, 1).expand(70, 1), torch.empty(70, 1)
+    return np.broadcast_to(
+        np.empty((1, 1), np.float32), (70, 1)
+    ).copy(), np.lib.stride_tricks.as_strided(np.empty(70, np.float32), (70, 1), (0, 4))
+
+
+@pytest.mark.parametrize(
+    "kind", ("one array twice", "one tensor twice", "overlapping rows", "expanded", "strided")
+)
+@pytest.mark.parametrize("positions", (range(70), list(range(70))), ids=("range", "list"))
+def test_outputs_that_share_memory_are_refused(kind, positions):
+    """Catches cosines overwritten by sines without a word."""
+    with pytest.raises(ValueError, match=r"must (not share memory|have a place of its own)"):
+        phases(positions, Frequencies([1.0]), out=shared(kind))
+
+
+def test_outputs_may_be_columns_of_one_table():
+    """Catches a refusal by extent: alternate columns share no element."""
+    value = frequencies(8)
+    for table in (np.empty((70, 8), np.float32), torch.empty(70, 8)):
+        phases(range(70), value, out=(table[:, 0::2], table[:, 1::2]))
+        right = np.stack(phases(range(70), value), axis=-1).reshape(70, 8)
+        assert (np.asarray(table) == right).all()
 
 
 def raised_by_floats(dtype):
@@ -259,7 +371,7 @@ TWO = np.empty((2, 1), np.float32)
 @pytest.mark.parametrize(
     ("make", "error", "sentence"),
     [
-        (lambda f: phases(1.0, f), TypeError, "positions must be integers, got float"),
+        (lambda f: phases(1.0, f), TypeError, "got float: floating dtypes merge neighbours"),
         (lambda f: phases([1.0], f), TypeError, "positions must be integers, got float"),
         (lambda f: phases([1, True], f), TypeError, "positions must be integers.*, got bool"),
         (lambda f: phases(True, f), TypeError, "positions must be integers.*, got bool"),
@@ -270,6 +382,15 @@ TWO = np.empty((2, 1), np.float32)
         (lambda f: phases(2**63, f), ValueError, "positions must fit in int64, got 9223372036"),
         (lambda f: phases([-(2**63) - 1], f), ValueError, "positions must fit in int64"),
         (lambda f: phases(range(2**63 - 5, 2**63 + 5), f), ValueError, "must fit in int64"),
+        (lambda f: phases(range(2**63 + 5, 0, -(2**62)), f), ValueError, "must fit in int64"),
+        (lambda f: phases(range(-(2**63), 2**63), f), ValueError, "few enough for a table"),
+        (lambda f: phases([torch.tensor(True)], f), TypeError, "must be an integer, got Tensor"),
+        (lambda f: phases(np.ma.array([1, 2], mask=[0, 1]), f), TypeError, "must not be masked"),
+        (
+            lambda f: phases([0, 1], f, out=(np.empty((2, 1), np.float32), np.empty((3, 1)))),
+            ValueError,
+            "sin of out must have shape",
+        ),
         (lambda f: phases(np.array([1.0]), f), TypeError, "257 are one number in bfloat16"),
         (lambda f: phases(np.array([True]), f), TypeError, "got bool"),
         (lambda f: phases(np.array([1], np.uint64), f), TypeError, "got uint64"),

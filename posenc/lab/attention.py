@@ -74,14 +74,14 @@ def attention(
         if tensor and value is not None and value.device != x.device:
             raise ValueError(f"{name} must be on x's device {x.device}, got {value.device}")
     xp, dtype = _widest(x, tensor)
-    x_, q_, k_, v_ = (xp.asarray(each, dtype=dtype) for each in (x, w_q, w_k, w_v))
+    x_, q_, k_, v_ = (_cast(each, dtype, xp) for each in (x, w_q, w_k, w_v))
     _check_shapes(x_.shape, q_.shape, k_.shape, v_.shape)
 
     queries, keys, values = x_ @ q_, x_ @ k_, x_ @ v_  # [..., T, d_k], [..., T, d_k], [..., T, d_v]
     scores = queries @ xp.matrix_transpose(keys) / math.sqrt(q_.shape[-1])  # [..., T, T]
     if bias is not None:
         _check_broadcast("bias", bias, scores)
-        scores = scores + xp.asarray(bias, dtype=dtype)
+        scores = scores + _cast(bias, dtype, xp)
     seen = scores
     if mask is not None:
         seen = xp.where(_checked_mask(mask, scores, xp), scores, -math.inf)
@@ -89,6 +89,11 @@ def attention(
     weights = weights / xp.sum(weights, axis=-1, keepdims=True)
     out = weights @ values  # [..., T, d_v]
     return (out.to(x.dtype) if tensor else out), weights, scores
+
+
+def _cast(value: Any, dtype: Any, xp: Any) -> Any:
+    """Bring a value to a dtype; the gradient of a tensor passes."""
+    return value.to(dtype) if is_tensor(value) else xp.asarray(value, dtype=dtype)
 
 
 def causal_mask(length: int, device: Any = None) -> Any:

@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from posenc._door import common_place, whole_number
+from posenc._backend import common_place
+from posenc._door import whole_number
 from posenc.bias import alibi_bias, alibi_slopes, differences
 from posenc.relative import bucket_edges, bucket_of
 
@@ -56,8 +57,9 @@ class ALiBi(torch.nn.Module):
         Returns
         -------
         float32 tensor, shape [H, Tq, Tk] or [B, H, Tq, Tk]
-            On the positions' device. ``scaled_dot_product_attention`` takes it with float16 and
-            bfloat16 queries as it is, and adds it in float32.
+            On the positions' device. Give it as it is to ``scaled_dot_product_attention``: on the
+            CPU that adds it in float32 to scores of float16 and bfloat16 queries. A kernel that
+            wants a mask in the queries' dtype would round it; `posenc.alibi_score_mod` does not.
 
         Raises
         ------

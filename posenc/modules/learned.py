@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from posenc._door import common_place, integer_positions, whole_number
+from posenc._backend import common_place
+from posenc._door import integer_positions, whole_number
 
 
 class LearnedEncoding(torch.nn.Module):
@@ -68,7 +69,7 @@ class LearnedEncoding(torch.nn.Module):
 
         Returns
         -------
-        tensor, shape [*positions.shape, d]
+        tensor, shape ``[*positions.shape, d]``
             Rows ``positions + offset`` of the table, in its dtype and on its device.
 
         Raises
@@ -76,8 +77,10 @@ class LearnedEncoding(torch.nn.Module):
         TypeError
             If positions are not integers, or NumPy's.
         ValueError
-            If a position lies outside the table, or positions on another device. Under
-            ``torch.compile`` a position outside raises a RuntimeError.
+            If a position lies outside the table, or positions on another device.
+        RuntimeError
+            Under ``torch.compile`` and in a CUDA graph, if a position lies outside the table.
+            Elsewhere the check waits for a GPU that still computes the positions.
         """
         common_place(weight=self.weight, positions=positions)
         index = torch.as_tensor(integer_positions(positions), device=self.weight.device)
@@ -87,7 +90,9 @@ class LearnedEncoding(torch.nn.Module):
             f"positions must lie in {first} ... {usable - 1}: the table has {self.rows} rows and "
             f"offset {self.offset}, which serve {usable} positions"
         )
-        if torch.compiler.is_compiling():
+        if torch.compiler.is_compiling() or (
+            index.is_cuda and torch.cuda.is_current_stream_capturing()
+        ):
             torch._assert_async(~outside.any(), says)
         elif not index.is_meta and bool(outside.any()):
             raise ValueError(f"{says}; got {int(index[outside][0])}")

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from posenc._door import common_place
+from posenc._backend import common_place
 from posenc._frequencies import Frequencies
 from posenc._rotation import check_words
 from posenc.rotary import PositionAxis, apply_rope_qk, rope_tables

@@ -6,7 +6,7 @@ import torch
 
 from posenc._door import choice, offset_number
 from posenc.sinusoidal import Layout, encode
-from posenc.spectrum import frequencies
+from posenc.spectrum import Spacing, frequencies
 
 
 class SinusoidalEncoding(torch.nn.Module):
@@ -20,6 +20,9 @@ class SinusoidalEncoding(torch.nn.Module):
         Base of the frequencies.
     layout : {"interleaved", "concatenated"}
         As in `posenc.sinusoidal_encoding`.
+    spacing : {"paper", "endpoint"}
+        As in `posenc.frequencies`; a tensor2tensor or fairseq model needs ``"endpoint"`` and
+        ``"concatenated"``.
 
     Raises
     ------
@@ -28,9 +31,10 @@ class SinusoidalEncoding(torch.nn.Module):
 
     Notes
     -----
-    The module has no buffer and no parameter: its state_dict is empty, it has no maximal length,
-    and ``.to(torch.bfloat16)``, ``.half()`` or a construction on the meta device leave its angles
-    as they are. The time axis is the last but one, whatever stands before it.
+    The module has no buffer and no parameter: its state_dict is empty, a table in an older
+    checkpoint is passed over, it has no maximal length, and ``.to(torch.bfloat16)``, ``.half()``
+    or a construction on the meta device leave its angles as they are. The time axis is the last
+    but one, whatever stands before it.
     Equation ``eq-sinusoidal`` of the book.
 
     Examples
@@ -42,20 +46,28 @@ class SinusoidalEncoding(torch.nn.Module):
     torch.Size([2, 3, 4])
     """
 
-    def __init__(self, dim: int, *, base: float = 10000.0, layout: Layout = "interleaved") -> None:
+    def __init__(
+        self,
+        dim: int,
+        *,
+        base: float = 10000.0,
+        layout: Layout = "interleaved",
+        spacing: Spacing = "paper",
+    ) -> None:
         super().__init__()
         choice("layout", layout, ("interleaved", "concatenated"))
-        self.frequencies = frequencies(dim, base)
-        self.dim, self.base, self.layout = int(dim), float(base), layout
+        self.frequencies = frequencies(dim, base, spacing=spacing)
+        self.dim, self.base, self.layout, self.spacing = int(dim), float(base), layout, spacing
+        self.register_load_state_dict_pre_hook(_pass_over_tables)  # type: ignore[no-untyped-call]
 
-    def forward(self, x: torch.Tensor, offset: int = 0) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, offset: int | torch.Tensor = 0) -> torch.Tensor:
         """Add the rows of positions offset, offset + 1, ... to x.
 
         Parameters
         ----------
         x : tensor of a floating dtype, shape [..., T, d]
             Embeddings; batch first, or any leading axes.
-        offset : int, default 0
+        offset : int or integer tensor without axes, default 0
             Position of the first row: the number of tokens already in the cache.
 
         Returns
@@ -68,8 +80,11 @@ class SinusoidalEncoding(torch.nn.Module):
         TypeError
             If ``x`` is not floating or ``offset`` not an integer.
         ValueError
-            If the last axis of ``x`` has not d channels, or a position leaves int64.
+            If the last axis of ``x`` has not d channels, or a position leaves int64 (a compiled
+            module does not look for that).
         """
+        if not isinstance(x, torch.Tensor):
+            raise TypeError(f"x must be a tensor, got {type(x).__name__}")
         if not x.is_floating_point():
             raise TypeError(f"x must be of a floating dtype, got {x.dtype}")
         if x.ndim < 2 or x.shape[-1] != self.dim:
@@ -77,7 +92,7 @@ class SinusoidalEncoding(torch.nn.Module):
         length = x.shape[-2]
         positions: range | torch.Tensor
         if torch.compiler.is_compiling():
-            positions = torch.arange(length, device=x.device) + offset
+            positions = torch.arange(length, device=x.device) + _without_axes(offset)
         else:
             start = offset_number("offset", offset)
             positions = range(start, start + length)
@@ -89,4 +104,25 @@ class SinusoidalEncoding(torch.nn.Module):
 
     def extra_repr(self) -> str:
         """What printing the module shows."""
-        return f"dim={self.dim}, base={self.base:g}, layout={self.layout!r}"
+        rest = f"layout={self.layout!r}, spacing={self.spacing!r}"
+        return f"dim={self.dim}, base={self.base:g}, {rest}"
+
+
+def _without_axes(offset: int | torch.Tensor) -> int | torch.Tensor:
+    """An offset as a graph may hold it: what `offset_number` checks, but for its value."""
+    if isinstance(offset, torch.Tensor):
+        whole = not (offset.is_floating_point() or offset.is_complex())
+        good = whole and offset.dtype != torch.bool and offset.ndim == 0
+    else:
+        good = isinstance(offset, int | torch.SymInt) and not isinstance(offset, bool)
+    if not good:
+        raise TypeError("offset must be an integer, or an integer tensor without axes")
+    return offset
+
+
+def _pass_over_tables(
+    module: torch.nn.Module, state_dict: dict[str, object], prefix: str, *_: object
+) -> None:
+    """Take tables that other implementations stored out of what is loaded."""
+    for name in [name for name in state_dict if name.startswith(prefix)]:
+        del state_dict[name]

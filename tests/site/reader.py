@@ -43,7 +43,7 @@ AXE_RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-pract
 COLOUR_RULES = ["color-contrast", "link-in-text-block"]
 
 # The folded parts are opened and read too, and nothing is read while it fades in. The theme makes
-# what has to be scrolled reachable by key after a third of a second.
+# what has to be scrolled reachable by key a moment later: that is waited for, up to a limit.
 UNFOLD = """async () => {
   await window.MathJax?.startup?.promise;
   const still = document.createElement('style');
@@ -52,7 +52,10 @@ UNFOLD = """async () => {
   document.head.append(still);
   for (const folded of document.querySelectorAll('details')) folded.open = true;
   for (const button of document.querySelectorAll('.toggle-button-hidden')) button.click();
-  await new Promise(ready => setTimeout(ready, 400));
+  const unreachable = () => [...document.querySelectorAll('main [tabindex="-1"]')]
+    .some(box => box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight);
+  for (let wait = 0; wait < 100 && unreachable(); wait++)
+    await new Promise(ready => setTimeout(ready, 50));
 }"""
 
 FORMULAS = """() => [

@@ -33,9 +33,9 @@ stroke-linecap:round}
 .posenc-slider .paper{color:var(--paper)}
 .posenc-slider .muted{opacity:.5}
 .posenc-slider path.seen.full{fill-opacity:.3}
-.posenc-slider label{display:flex;align-items:center;gap:.75rem;min-height:2.75rem}
-.posenc-slider input{flex:1 1 6rem;min-width:0;height:2.75rem;margin:0}
-.posenc-slider output{min-width:3ch;font-variant-numeric:tabular-nums}
+.posenc-slider label{display:flex;flex-wrap:wrap;justify-content:space-between;column-gap:.75rem}
+.posenc-slider input{order:1;flex:1 0 100%;min-width:0;height:2.75rem;margin:0}
+.posenc-slider output{font-variant-numeric:tabular-nums}
 .posenc-slider p{margin:0;min-height:3em;line-height:1.5}"""
 
 SCRIPT = """\
