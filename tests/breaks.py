@@ -298,8 +298,8 @@ BREAKS = (
         "kind B: the factor after the rounding",
         "posenc/turns.py",
         swap(
-            "(cast(factor * cos, target), cast(factor * sin, target))",
-            "(factor * cast(cos, target), factor * cast(sin, target))",
+            "cast(factor * cos, target), cast(factor * sin, target)",
+            "factor * cast(cos, target), factor * cast(sin, target)",
         ),
         unit("test_rotary.py::test_tables_are_phases_times_the_factor"),
     ),

@@ -5,6 +5,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import LlamaConfig
+from transformers.models.cohere import modeling_cohere
+from transformers.models.gpt_neox import modeling_gpt_neox
+from transformers.models.gptj import modeling_gptj
+from transformers.models.llama import modeling_llama
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from posenc import apply_rope, apply_rope_qk, frequencies, pairing_permutation, rope_tables
 
@@ -81,12 +87,6 @@ def test_onnx(interleaved, real, batch, heads, length, half, rest, seed):
 @EVERY_SHAPE
 def test_transformers(batch, heads, length, half, rest, seed):
     """Llama (half-split), GPT-J and Cohere (interleaved), GPT-NeoX (half-split, partial)."""
-    pytest.importorskip("transformers")
-    from transformers.models.cohere import modeling_cohere
-    from transformers.models.gpt_neox import modeling_gpt_neox
-    from transformers.models.gptj import modeling_gptj
-    from transformers.models.llama import modeling_llama
-
     at = torch.as_tensor(np.random.default_rng(seed).integers(0, 4096, (batch, length)))
     cos, sin = rope_tables(at, frequencies(2 * half))
     twice, repeated = (
@@ -128,10 +128,6 @@ def test_complex_numbers_and_torchtunes_formula(batch, heads, length, half, rest
 
 def test_transformers_tables_agree_until_float32_fails():
     """Their angles are float32 products: right near 0, wrong by half a turn at 10**8."""
-    pytest.importorskip("transformers")
-    from transformers import LlamaConfig
-    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
-
     config = LlamaConfig(hidden_size=128, num_attention_heads=1, head_dim=128)
     rope = LlamaRotaryEmbedding(config)
     base = config.rope_parameters["rope_theta"]
