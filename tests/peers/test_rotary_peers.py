@@ -149,3 +149,34 @@ def test_a_converted_llama_head_has_the_same_scores():
     split = apply_rope_qk(q, k, cos, sin, interleaved=False)
     woven = apply_rope_qk(q[..., perm], k[..., perm], cos, sin, interleaved=True)
     assert torch.allclose(split[0] @ split[1].mT, woven[0] @ woven[1].mT, rtol=0, atol=1e-5)
+
+
+@SOME
+@EVERY_SHAPE
+def test_rotary_embedding_torch(batch, heads, length, half, rest, seed):
+    """Interleaved and partial, in float32, at positions that an offset starts."""
+    rotary_embedding_torch = pytest.importorskip("rotary_embedding_torch")
+    width = 2 * half + 2  # theirs divides by width - 2
+    rope = rotary_embedding_torch.RotaryEmbedding(width, cache_if_possible=False)
+    x = draw(batch, heads, length, width + 2 * rest, seed=seed)
+    offset = seed % 512
+    theirs = rope.rotate_queries_or_keys(x, offset=offset)
+    cos, sin = rope_tables(torch.arange(offset, offset + length), frequencies(width))
+    ours = apply_rope(x, cos, sin, interleaved=True)
+    # their angles are float32 products: half an ulp of the position, times the length of x
+    assert torch.allclose(theirs, ours, rtol=0, atol=2e-6 + offset * 2.0**-22)
+
+
+@pytest.mark.parametrize("dtype", (torch.bfloat16, torch.float16))
+def test_rotary_embedding_torch_loses_positions_that_ours_keep(dtype):
+    """Kind B. Positions in the dtype of x: theirs cannot tell 2049 from 2048."""
+    rotary_embedding_torch = pytest.importorskip("rotary_embedding_torch")
+    rope = rotary_embedding_torch.RotaryEmbedding(8, cache_if_possible=False)
+    x = draw(1, 1, 1, 8, seed=0).to(dtype)
+    merged, kept = [], []
+    for position in (2048, 2049):
+        merged.append(rope.rotate_queries_or_keys(x, offset=position))
+        table = rope_tables(torch.tensor([position]), frequencies(8))
+        kept.append(apply_rope(x, *table, interleaved=True))
+    assert torch.equal(*merged)
+    assert (kept[0] - kept[1]).abs().max() > 0.1
