@@ -57,8 +57,9 @@ run: $(VENV)/.for-all $(VENV)/.posenc ## run chapters and store what they show [
 lab: $(VENV)/.for-all $(VENV)/.posenc ## open the chapters in JupyterLab
 	$(PY) -m jupyterlab --LabApp.default_url=/lab/tree/book
 
-bench: $(VENV)/.for-all $(VENV)/.posenc ## measure the tables on this CPU and store the ratios (minutes)
+bench: $(VENV)/.for-all $(VENV)/.posenc ## measure tables and rotations on this CPU and store the ratios (minutes)
 	$(PY) tests/benchmarks/tables.py --write book/data/benchmark-cpu.json
+	$(PY) tests/benchmarks/rotation.py --write book/data/benchmark-rope-cpu.json
 
 # A machine with a GPU brings its own torch: PY may be any Python (make gpu PY=python3),
 # no environment is made, and a step that fails does not keep the next from running.

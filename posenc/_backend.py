@@ -111,7 +111,7 @@ def check_out(name: str, out: Any, shape: tuple[int, ...], target: Backend) -> N
     """Refuse an output of another shape, dtype or device, or one that records gradients."""
     if tuple(out.shape) != shape:
         raise ValueError(f"{name} must have shape {list(shape)}, got {list(out.shape)}")
-    if _overlaps_itself(shape, out.strides if target.device is None else out.stride()):
+    if overlaps_itself(shape, out.strides if target.device is None else out.stride()):
         raise ValueError(f"{name} must have a place of its own for each entry")
     if out.dtype != target.dtype:
         raise ValueError(f"{name} must have dtype {target.dtype}, got {out.dtype}")
@@ -131,11 +131,11 @@ def check_apart(name: str, first: Any, second: Any) -> None:
     """Refuse two outputs that share an element: the second would overwrite the first."""
     if is_compiling() or getattr(first, "is_meta", False):
         return  # no addresses there
-    if np.shares_memory(_addresses(first), _addresses(second)):
+    if np.shares_memory(addresses(first), addresses(second)):
         raise ValueError(f"{name} must not share memory: each entry needs a place of its own")
 
 
-def _addresses(out: Any) -> Any:
+def addresses(out: Any) -> Any:
     """The places of an output's elements, as a NumPy array that is never read."""
     if not is_tensor(out):
         return out
@@ -150,7 +150,7 @@ def _addresses(out: Any) -> Any:
     return np.asarray(type("Places", (), {"__array_interface__": view})())
 
 
-def _overlaps_itself(shape: Sequence[int], strides: Sequence[int]) -> bool:
+def overlaps_itself(shape: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether a strided view may reach one element by two indices."""
     reach = 0
     for step, length in sorted(

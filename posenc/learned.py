@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from posenc._backend import common_place, dtype_name
-from posenc._door import INTEGERS, choice, is_tensor, unmasked, whole_number
+from posenc._door import choice, is_tensor, unmasked, whole_number
+from posenc._integers import tokens
 
 _FIXED = {
     "albert": 0,
@@ -108,16 +109,8 @@ def positions_from_mask(mask: Any) -> Any:
     >>> learned.positions_from_mask(np.array([0, 0, 1, 1, 1])) + learned.row_offset("opt")
     array([1, 1, 2, 3, 4])
     """
-    if not (is_tensor(mask) or isinstance(mask, np.ndarray)):
-        raise TypeError(f"mask must be an array or a tensor, got {type(mask).__name__}")
-    unmasked("mask", mask)
-    if dtype_name(mask.dtype) not in ("bool", *INTEGERS):
-        raise TypeError(f"mask must be bool or integers, not 0 at tokens, got {mask.dtype}")
-    if not mask.ndim:
-        raise ValueError("mask must have shape [..., T], got []")
-    xp, _ = common_place(mask=mask)
-    token = xp.astype(mask != 0, xp.int64)
-    return xp.cumulative_sum(token, axis=-1) * token - 1
+    token = tokens(mask)
+    return token.cumsum(-1) * token - 1
 
 
 def resize(table: Any, size: Any, *, grid: tuple[int, int] | None = None, prefix: int = 0) -> Any:

@@ -96,11 +96,19 @@ def phases(
     >>> cos
     array([ 0.83788717, -0.9072704 ], dtype=float32)
     """
+    return tables(positions, frequencies, False, dtype, device, out)
+
+
+def tables(
+    positions: Any, frequencies: Frequencies, scaled: bool, dtype: Any, device: Any, out: Any
+) -> tuple[Any, Any]:
+    """`phases`; if scaled, times the attention factor, multiplied before the last rounding."""
     if not isinstance(frequencies, Frequencies):
         raise TypeError(f"frequencies must be Frequencies, got {type(frequencies).__name__}")
     if out is not None and (not isinstance(out, (tuple, list)) or len(out) != 2):
         raise TypeError(f"out must be a pair (cos, sin), got {type(out).__name__}")
     outs = () if out is None else tuple(out)
+    factor = frequencies.attention_factor if scaled else 1.0
     target = backend(positions, dtype, device, outs)
     index = integer_positions(positions)
     shape = (*index.shape, len(frequencies))
@@ -111,14 +119,18 @@ def phases(
     if takes_fast_way(positions, target):
         cos, sin = outs or (empty(shape, target), empty(shape, target))
         for rows, phasor in rotating_rows(positions, frequencies, target):
+            phasor = phasor if factor == 1 else factor * phasor
             cos[rows], sin[rows] = phasor.imag, phasor.real
         return cos, sin
-    blocks = _direct_blocks(index.reshape(-1), frequencies, target)
+    blocks = (
+        (rows, cast(factor * cos, target), cast(factor * sin, target))
+        for rows, cos, sin in _direct_blocks(index.reshape(-1), frequencies, target)
+    )
     if outs and index.ndim == 1:
         for rows, cos, sin in blocks:
-            outs[0][rows], outs[1][rows] = cast(cos, target), cast(sin, target)
+            outs[0][rows], outs[1][rows] = cos, sin
         return outs
-    parts = [(cast(cos, target), cast(sin, target)) for _, cos, sin in blocks]
+    parts = [(cos, sin) for _, cos, sin in blocks]
     cos, sin = (_joined(part, shape, target) for part in zip(*parts, strict=True))
     if not outs:
         return cos, sin

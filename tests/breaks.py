@@ -267,6 +267,145 @@ BREAKS = (
         ),
         unit("test_learned.py::test_the_size_is_hit_where_a_factor_misses_it"),
     ),
+    Break(
+        "kind A: the other pairing",
+        "posenc/kernels/rotate_numpy.py",
+        swap("if interleaved:", "if not interleaved:"),
+        unit("test_rotary.py::test_golden_rotations"),
+    ),
+    Break(
+        "kind A: by minus the angle",
+        "posenc/kernels/quick_torch.py",
+        swap("cis = complex_table(cos, sin)", "cis = complex_table(cos, -sin)"),
+        unit("test_rotary.py::test_golden_rotations"),
+    ),
+    Break(
+        "kind A: the inverse permutation",
+        "posenc/pairing.py",
+        swap("if to_interleaved else", "if not to_interleaved else"),
+        unit("test_pairing.py::test_the_permutation_carries_one_pairing_to_the_other"),
+    ),
+    Break(
+        "kind A: one head for all key heads",
+        "posenc/pairing.py",
+        swap("order[:, :width] = order[:, p", "order[:1, :width] = order[:1, p"),
+        unit("test_pairing.py::test_converted_projections_keep_every_score"),
+    ),
+    Break(
+        "kind B: arithmetic in 16 bits",
+        "posenc/kernels/rotate_torch.py",
+        swap(
+            "        wide.copy_(piece)\n",
+            "        wide.copy_(piece)\n        tables = [1.001 * t for t in tables]\n",
+        ),
+        unit("test_rotary.py::test_narrow_inputs_are_rounded_once"),
+    ),
+    Break(
+        "kind B: the factor after the rounding",
+        "posenc/turns.py",
+        swap(
+            "cast(factor * cos, target), cast(factor * sin, target)",
+            "factor * cast(cos, target), factor * cast(sin, target)",
+        ),
+        unit("test_rotary.py::test_tables_are_phases_times_the_factor"),
+    ),
+    Break(
+        "kind B: float32 leaks out",
+        "posenc/kernels/quick_torch.py",
+        swap("results.append(room.to(dtype))", "results.append(room.clone())"),
+        unit("test_rotary.py::test_narrow_inputs_are_rounded_once"),
+    ),
+    Break(
+        "kind C: a position clamped to the table",
+        "posenc/_rotation.py",
+        swap(
+            "    rows = cos.shape[0]\n",
+            "    rows = cos.shape[0]\n    index = index.clip(0, rows - 1)\n",
+        ),
+        unit("test_rotary_door.py::test_a_position_outside_the_tables_raises_and_writes_nothing"),
+    ),
+    Break(
+        "kind C: positions ignored",
+        "posenc/_rotation.py",
+        swap(
+            "return cos[index], sin[index]\n    import",
+            "return cos[: len(index)], sin[: len(index)]\n    import",
+        ),
+        unit("test_rotary_door.py::test_positions_choose_rows_in_any_order"),
+    ),
+    Break(
+        "kind C: the next token at n - 1",
+        "posenc/_cache.py",
+        swap("return seen[..., None] + count", "return seen[..., None] - 1 + count"),
+        unit("test_positions.py::test_decoding_goes_on_where_the_prompt_ended"),
+    ),
+    Break(
+        "kind C: the shift of evicted keys turned round",
+        "posenc/_cache.py",
+        swap("close - true)", "true - close)"),
+        unit("test_positions.py::test_evicted_caches_read_either_way"),
+    ),
+    Break(
+        "kind D: positions that count padding",
+        "posenc/positions.py",
+        swap("tokens(mask).cumsum(-1)", "(0 * tokens(mask) + 1).cumsum(-1)"),
+        unit("test_positions.py::test_left_padded_rows_equal_unpadded_ones"),
+    ),
+    Break(
+        "kind D: documents counted on",
+        "posenc/positions.py",
+        swap("return at - ends[", "return at - 0 * ends["),
+        unit("test_positions.py::test_packed_documents_equal_separate_ones"),
+    ),
+    Break(
+        "kind D: ranks in a row",
+        "posenc/positions.py",
+        swap("chunks[2 * ranks - 1 - own]", "chunks[own + 1]"),
+        unit("test_positions.py::test_shards_equal_the_whole"),
+    ),
+    Break(
+        "kind G: frequencies in a buffer",
+        "posenc/modules/rotary.py",
+        swap(
+            "        self.frequencies = frequencies\n",
+            "        self.register_buffer('f', torch.as_tensor(frequencies.omega.copy()))\n"
+            "        self.frequencies = property(lambda s: s)\n",
+        ),
+        unit("test_modules_rotary.py::test_nothing_done_to_the_module_moves_its_angles"),
+    ),
+    Break(
+        "kind G: complex numbers while torch traces",
+        "posenc/kernels/rotate_torch.py",
+        swap("not torch.compiler.is_compiling()", "True or not torch.compiler.is_compiling()"),
+        unit("test_rotary_torch.py::test_exported_with_a_free_length"),
+    ),
+    Break(
+        "kind H: batch axes matched from the right",
+        "posenc/_rotation.py",
+        swap(
+            "return table.reshape(*batch, *[1] * (x.ndim - 2 - len(batch)), length, half)",
+            "return table.reshape(*[1] * (x.ndim - 2 - len(batch)), *batch, length, half)",
+        ),
+        unit("test_rotary_door.py::test_rows_of_a_batch_have_their_own_positions"),
+    ),
+    Break(
+        "kind H: the gradient by the same angle",
+        "posenc/kernels/rotate_torch.py",
+        swap('"inverse": not inverse}', '"inverse": inverse}'),
+        unit("test_rotary_torch.py::test_the_gradient_is_the_rotation_back"),
+    ),
+    Break(
+        "kind H: an output that overlaps",
+        "posenc/_rotation.py",
+        swap("and _shares(out, other)", "and False"),
+        unit("test_rotary_door.py::test_an_out_that_overlaps_in_part_is_refused"),
+    ),
+    Break(
+        "kind H: the wrong rows of a block",
+        "posenc/kernels/rotate_torch.py",
+        swap("table.narrow(axis, start, count)", "table.narrow(axis, 0, count)"),
+        unit("test_rotary.py::test_ways_of_every_size_agree_to_the_bit"),
+    ),
     Break("one stored digit", FORMULA, in_cells(another_digit), ((*NBVAL, FORMULA),)),
     Break("one curve of a stored figure", FORMULA, in_cells(another_curve), ((*NBVAL, FORMULA),)),
     Break(

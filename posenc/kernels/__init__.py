@@ -1,0 +1,56 @@
+"""How a rotation is carried out: one door, a way for each library and device behind it.
+
+`posenc.rotary` has checked everything before it comes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from posenc._door import is_tensor
+
+
+def rotate(
+    xs: Sequence[Any],
+    tables: Sequence[tuple[Any, Any]],
+    outs: Sequence[Any],
+    *,
+    interleaved: bool,
+    inverse: bool,
+) -> list[Any]:
+    """Rotate several arrays, or tensors, by tables that broadcast against their pairs.
+
+    Parameters
+    ----------
+    xs : sequence of arrays or tensors, shape [..., T, head_dim]
+        Of one library, device and dtype.
+    tables : sequence of pairs (cos, sin), shape [..., T, r/2]
+        For each of ``xs``, with as many axes; an axis of 1 broadcasts. Equal tables are one
+        object.
+    outs : sequence of arrays, tensors or None
+        For each of ``xs``: itself, or memory that shares no element with anything here.
+    interleaved, inverse : bool
+        Pairs (2i, 2i + 1) instead of (i, i + r/2); by minus the angle.
+
+    Returns
+    -------
+    list of arrays or tensors
+        ``outs``, or new ones where they are None.
+    """
+    if is_tensor(xs[0]):
+        from posenc.kernels import rotate_torch
+
+        return rotate_torch.rotate(xs, tables, outs, interleaved=interleaved, inverse=inverse)
+    from posenc.kernels import rotate_numpy
+
+    return rotate_numpy.rotate(xs, tables, outs, interleaved=interleaved, inverse=inverse)
+
+
+def quick(xs: tuple[Any, ...], cos: Any, sin: Any, interleaved: Any) -> list[Any] | None:
+    """Rotate small plain tensors with few calls, unchecked input included; None if not plain."""
+    if not all(map(is_tensor, xs)):
+        return None
+    from posenc.kernels import quick_torch
+
+    return quick_torch.quick(xs, cos, sin, interleaved)
