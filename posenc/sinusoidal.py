@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posenc._backend import backend, cast, check_out, dtype_name, empty
+from posenc._contiguous import rotating_rows, takes_fast_way
 from posenc._door import choice, integer_positions, is_tensor, offset_number, whole_number
 from posenc._frequencies import Frequencies
 from posenc.spectrum import Spacing, frequencies, spectrum
-from posenc.turns import phases, rotating_rows, takes_fast_way
+from posenc.turns import phases
 
 Layout = Literal["interleaved", "concatenated"]
 
