@@ -170,4 +170,7 @@ def _check_integer(name: str, dtype: str) -> None:
 def kind(value: object) -> str:
     """What a sentence calls a value that came."""
     dtype = getattr(value, "dtype", None)
-    return type(value).__name__ if dtype is None else f"{type(value).__name__} of {dtype}"
+    if dtype is None:
+        return type(value).__name__
+    axes = f" and shape {list(value.shape)}" if _axes(value) else ""  # type: ignore[attr-defined]
+    return f"{type(value).__name__} of {dtype}{axes}"

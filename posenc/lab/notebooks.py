@@ -134,8 +134,9 @@ def execute(notebook: Notebook, folder: Path, name: str = "the notebook") -> Not
     try:
         client.execute()
     except CellExecutionError as error:
-        fault = f"{error.ename}: {error.evalue}"
-        raise NotebookError(f"{name}, {_place(fresh, last[-1])} fails with {fault}") from error
+        fault = f"{error.ename}: {error.evalue}" if error.evalue else error.ename
+        where = f"{name}, {_place(fresh, last[-1])}"
+        raise NotebookError(f"{where} fails with {fault}; nothing was stored") from error
     except (CellControlSignal, DeadKernelError) as error:
         raise NotebookError(f"{name}, {_place(fresh, last[-1])} did not end: {error}") from error
     done = canonical(fresh)
