@@ -199,7 +199,8 @@ def training(shape: tuple[int, ...], dtype: Any, half: bool) -> dict[str, Way]:
         "posenc": there_and_back(ours),
     }
     others = peers(cos, sin, dtype, half)
-    others.pop("onnxruntime", None)  # has no backward
+    for name in ("onnxruntime", "torch.onnx.ops"):  # have no backward
+        others.pop(name, None)
     return ways | {name: there_and_back(rotation) for name, rotation in others.items()}
 
 
