@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 INT64 = range(-(1 << 63), 1 << 63)
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
 
 def whole_number(name: str, value: object, *, at_least: int | None = None) -> int:
@@ -64,6 +65,19 @@ def choice(name: str, value: object, allowed: Sequence[str]) -> None:
         raise ValueError(f"{name} must be {' or '.join(map(repr, allowed))}, got {value!r}")
 
 
+def flag(name: str, value: object) -> bool:
+    """Take True or False, and nothing that only counts as one of them."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {kind(value)}")
+    return bool(value)
+
+
+def unmasked(name: str, value: object) -> None:
+    """Refuse a masked array, whose gaps would be taken for numbers."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} must not be masked: fill the gaps, or leave them out")
+
+
 def is_tensor(value: object) -> bool:
     """Whether a value is a torch tensor; without torch loaded there is none."""
     torch = sys.modules.get("torch")
@@ -109,8 +123,7 @@ def integer_positions(positions: Any, name: str = "positions") -> Any:
         return wrapped(positions.start) + wrapped(positions.step) * count
     if isinstance(positions, (int, float, list, tuple)):
         return _from_python(name, positions)
-    if isinstance(positions, np.ma.MaskedArray):
-        raise TypeError(f"{name} must not be masked: fill the gaps, or leave them out")
+    unmasked(name, positions)
     if isinstance(positions, (np.ndarray, np.generic)):
         _check_integer(name, positions.dtype.name)
         return np.asarray(positions, dtype=np.int64)

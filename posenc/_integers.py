@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from posenc._backend import common_place
-from posenc._door import integer_positions, is_tensor
+from posenc._backend import common_place, dtype_name
+from posenc._door import INTEGERS, integer_positions, is_tensor, unmasked
 
 
 def tokens(mask: Any) -> Any:
     """A mask as int64: 1 where there is a token, else 0."""
     if not (is_tensor(mask) or isinstance(mask, np.ndarray)):
         raise TypeError(f"mask must be an array or a tensor, got {type(mask).__name__}")
-    if "float" in str(mask.dtype) or "complex" in str(mask.dtype):
+    unmasked("mask", mask)
+    if dtype_name(mask.dtype) not in ("bool", *INTEGERS):
         raise TypeError(f"mask must be bool or integers, not 0 at tokens, got {mask.dtype}")
     if not mask.ndim:
         raise ValueError("mask must have shape [..., T], got []")

@@ -11,8 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posenc._backend import common_place
-from posenc._door import integer_positions, is_compiling, is_tensor, offset_number, whole_number
+from posenc._backend import common_place, dtype_name
+from posenc._door import (
+    INTEGERS,
+    flag,
+    integer_positions,
+    is_tensor,
+    offset_number,
+    whole_number,
+)
+from posenc._slopes import head_slopes
 
 
 def alibi_slopes(n_heads: int) -> NDArray[np.float64]:
@@ -53,9 +61,10 @@ def alibi_slopes(n_heads: int) -> NDArray[np.float64]:
     """
     n = whole_number("n_heads", n_heads, at_least=1)
     m = 1 << (n.bit_length() - 1)  # the largest power of two that is not above n
-    exact = 2.0 ** (-8 * np.arange(1, m + 1) / m)
-    between = 2.0 ** (-8 * np.arange(1, 2 * m, 2) / (2 * m))
-    return np.concatenate([exact, between[: n - m]])
+    # numbers of Python, because torch.compile would divide NumPy's integers in float32
+    exact = [2.0 ** (-8 * i / m) for i in range(1, m + 1)]
+    between = [2.0 ** (-4 * i / m) for i in range(1, 2 * (n - m), 2)]  # the odd ones of 2m
+    return np.array([*exact, *between], dtype=np.float64)
 
 
 def alibi_bias(
@@ -65,8 +74,9 @@ def alibi_bias(
 
     Parameters
     ----------
-    slopes : array, tensor or list of floats, shape [H]
+    slopes : array, tensor or list of numbers, shape [H]
         One for each head, such as `alibi_slopes` gives; gradients reach slopes that are learned.
+        A tensor's values are not looked at.
     query_positions : range, list of int, ndarray or tensor of an integer dtype, [Tq] or [B, Tq]
         Positions in tokens, any int64. Queries at the end of a cache say so by their positions:
         ``[9]`` is the query of the tenth token.
@@ -80,18 +90,21 @@ def alibi_bias(
     ndarray or tensor, shape [H, Tq, Tk], or [B, H, Tq, Tk] if positions have a batch
         ``slope * (k - q)``; bidirectional ``-slope * |k - q|``. In the causal form a key after
         its query gets a positive value, which a causal mask must hide, as in BLOOM and MPT.
-        float64 if the slopes are float64 (`alibi_slopes` gives these), otherwise float32. Rounded
-        once up to a distance of 2**24 tokens (2**53 in float64).
+        float64 if the slopes are float64 (`alibi_slopes` gives these), numbers of Python or
+        integers, otherwise float32. Rounded once up to a distance of 2**24 tokens (2**53 in
+        float64).
 
     Raises
     ------
     TypeError
-        If positions are not integers, slopes not real numbers, or NumPy and torch are mixed
-        (NumPy slopes go with torch positions: they follow them).
+        If positions are not integers, slopes not real numbers of at most 64 bits, or NumPy and
+        torch are mixed (NumPy slopes go with torch positions: they follow them).
     ValueError
-        If shapes do not fit, devices differ, or a causal query has no key of its own.
+        If shapes do not fit, devices differ, a slope is not finite, or a causal query has no key
+        of its own.
     RuntimeError
-        Inside ``torch.compile(fullgraph=True)``, if the slopes are no tensor.
+        Inside ``torch.compile(fullgraph=True)``, if the slopes are no tensor; positions must be
+        tensors or ranges there.
 
     Notes
     -----
@@ -110,10 +123,11 @@ def alibi_bias(
     with_them = {"slopes": slopes} if is_tensor(slopes) else {}  # NumPy's follow the positions
     positions = {"query_positions": query_positions, "key_positions": key_positions}
     xp, device = common_place(**with_them, **positions)
-    slope = _slopes(slopes, device)
-    half, rest = differences(query_positions, key_positions, device, causal=not bidirectional)
+    slope = head_slopes(slopes, device)
+    both = flag("bidirectional", bidirectional)
+    half, rest = differences(query_positions, key_positions, device, causal=not both)
     distance = 2 * xp.astype(half, slope.dtype) + xp.astype(rest, slope.dtype)
-    if bidirectional:
+    if both:
         distance = 0.0 - xp.abs(distance)  # 0.0 - 0.0 is 0.0, not -0.0
     return slope[:, None, None] * distance[..., None, :, :]  # [..., H, Tq, Tk]
 
@@ -125,28 +139,31 @@ def alibi_score_mod(
 
     Parameters
     ----------
-    slopes : array, tensor or list of floats, shape [H]
+    slopes : array, tensor or list of numbers, shape [H]
         One for each query head, such as `alibi_slopes` gives.
     offset : int or integer tensor without axes, default 0
-        Position of the first query minus that of the first key: in decoding, Tk - Tq. A tensor
-        spares ``torch.compile`` a compilation for each new value.
+        Position of the first query minus that of the first key: in decoding, Tk - Tq. Within
+        2**30 of 0, because indices are int32; of a tensor, which is widened to int64, the value
+        is not looked at. A tensor spares ``torch.compile`` a compilation for each new value.
     bidirectional : bool, default False
         As in `alibi_bias`; a causal ``block_mask`` hides later keys.
     device : torch device, optional
-        Where slopes that are no tensor shall lie: the device of the queries.
+        Where the slopes shall lie: the device of the queries. Unless given, a tensor stays where
+        it is, and other slopes go to the CPU.
 
     Returns
     -------
     function of (score, batch, head, query index, key index)
-        The score plus the bias of `alibi_bias`, in the score's dtype, which is float32 for
-        float16 and bfloat16 queries.
+        The score plus the bias of `alibi_bias`, added in the score's dtype and at least in
+        float32, also where FlexAttention traces it with scores of float16 or bfloat16.
 
     Raises
     ------
     TypeError
-        If slopes are not real numbers, or ``offset`` is not an integer.
+        If slopes are not real numbers, ``offset`` is not an integer, or ``bidirectional`` neither
+        True nor False.
     ValueError
-        If slopes have another shape than [H], or ``offset`` lies outside int32.
+        If slopes have another shape than [H] or are not finite, or an int ``offset`` is too far.
 
     Notes
     -----
@@ -162,19 +179,23 @@ def alibi_score_mod(
     """
     import torch
 
-    if not is_tensor(offset):
+    tensor, both = is_tensor(offset), flag("bidirectional", bidirectional)
+    if not tensor:
         offset = offset_number("offset", offset)
-        if not -(1 << 31) <= offset < 1 << 31:
-            raise ValueError(f"offset must fit in int32, got {offset}")
-    elif offset.ndim or offset.is_floating_point() or offset.dtype == torch.bool:
+        if abs(offset) > 1 << 30:
+            raise ValueError(f"offset must lie in -2**30 ... 2**30, got {offset}")
+    elif offset.ndim or dtype_name(offset.dtype) not in INTEGERS[:-1]:
         raise TypeError(f"offset must be an integer, got {offset.dtype} {list(offset.shape)}")
-    slope = _slopes(slopes, torch.device("cpu") if device is None else device)
+    if device is None:
+        device = slopes.device if is_tensor(slopes) else torch.device("cpu")
+    slope = head_slopes(slopes, device)
 
     def score_mod(score: Any, batch: Any, head: Any, query: Any, key: Any) -> Any:
-        distance = key - query - offset
-        if bidirectional:
+        distance = key - query - (offset.to(torch.int64) if tensor else offset)
+        if both:
             distance = -abs(distance)
-        return score + (slope[head] * distance).to(score.dtype)
+        wide = torch.promote_types(score.dtype, torch.float32)
+        return score.to(wide) + (slope[head] * distance).to(wide)
 
     return score_mod
 
@@ -217,26 +238,3 @@ def differences(query: Any, key: Any, device: Any, *, causal: bool) -> tuple[Any
         q, k = torch.as_tensor(q, device=device), torch.as_tensor(k, device=device)
     q, k = q[..., :, None], k[..., None, :]
     return (k >> 1) - (q >> 1), (k & 1) - (q & 1)
-
-
-def _slopes(slopes: Any, device: Any) -> Any:
-    """Slopes [H] as float32, or as float64 if they are, on a torch device or for NumPy."""
-    if not is_tensor(slopes):
-        if is_compiling():
-            raise RuntimeError("slopes must be a torch tensor while torch traces: make it before")
-        slopes = np.asarray(slopes)
-        if slopes.dtype.kind == "i":
-            slopes = slopes.astype(np.float64)
-    name = str(slopes.dtype).removeprefix("torch.")
-    if "float" not in name or "float8" in name:
-        raise TypeError(f"slopes must be real numbers, got {name}")
-    if slopes.ndim != 1:
-        raise ValueError(f"slopes must have shape [H], one for each head, got {list(slopes.shape)}")
-    wide = "float64" if name == "float64" else "float32"
-    if device is None:
-        return slopes.astype(wide)
-    import torch
-
-    return torch.as_tensor(slopes.copy() if isinstance(slopes, np.ndarray) else slopes).to(
-        device=device, dtype=getattr(torch, wide)
-    )

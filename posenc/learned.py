@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from posenc._backend import common_place
-from posenc._door import choice, is_tensor, whole_number
+from posenc._backend import common_place, dtype_name
+from posenc._door import choice, is_tensor, unmasked, whole_number
 from posenc._integers import tokens
 
 _FIXED = {
@@ -91,7 +91,8 @@ def positions_from_mask(mask: Any) -> Any:
     Raises
     ------
     TypeError
-        If the mask is floating (in additive masks 0 means a token), or no array or tensor.
+        If the mask is of another dtype (in additive masks, floating, 0 means a token), a masked
+        array, or no array or tensor.
     ValueError
         If it has no axis.
 
@@ -117,7 +118,7 @@ def resize(table: Any, size: Any, *, grid: tuple[int, int] | None = None, prefix
 
     Parameters
     ----------
-    table : ndarray or tensor of a floating dtype, shape [..., prefix + T, d]
+    table : ndarray or tensor of bfloat16, float16, float32 or float64, [..., prefix + T, d]
         One row for each position, or for each patch of a picture, row by row (T = H W).
     size : int, or pair of int
         How many positions the result shall have; for pictures (H', W'). A size, never a factor:
@@ -136,7 +137,7 @@ def resize(table: Any, size: Any, *, grid: tuple[int, int] | None = None, prefix
     Raises
     ------
     TypeError
-        If ``table`` is not floating, or a size is not an integer.
+        If ``table`` is of another dtype or masked, or a size is not an integer.
     ValueError
         If a size is not positive, or ``grid`` and ``prefix`` do not give the table's rows.
 
@@ -155,9 +156,13 @@ def resize(table: Any, size: Any, *, grid: tuple[int, int] | None = None, prefix
     >>> learned.resize(np.array([[0.0], [1.0]]), 4).ravel()
     array([0.  , 0.25, 0.75, 1.  ])
     """
-    if not (is_tensor(table) or isinstance(table, np.ndarray)) or "float" not in str(table.dtype):
-        kind = getattr(table, "dtype", type(table).__name__)
-        raise TypeError(f"table must be an array or tensor of a floating dtype, got {kind}")
+    unmasked("table", table)
+    given = dtype_name(table.dtype) if is_tensor(table) or isinstance(table, np.ndarray) else None
+    if given not in ("bfloat16", "float16", "float32", "float64"):
+        raise TypeError(
+            "table must be an array or tensor of bfloat16, float16, float32 or float64, "
+            f"got {given or type(table).__name__}"
+        )
     if table.ndim < 2:
         raise ValueError(f"table must have shape [..., T, d], got {list(table.shape)}")
     prefix = whole_number("prefix", prefix, at_least=0)
@@ -170,7 +175,7 @@ def resize(table: Any, size: Any, *, grid: tuple[int, int] | None = None, prefix
         raise ValueError(f"size must be a pair (H, W) if grid is given, got {size}")
 
     xp, device = common_place(table=table)
-    wide = xp.float64 if table.dtype == xp.float64 else xp.float32
+    wide = xp.float64 if given == "float64" else xp.float32
     *batch, _, dim = table.shape
     body = xp.astype(table[..., prefix:, :], wide).reshape(*batch, *old, dim)
     for axis, (before, after) in enumerate(zip(old, new, strict=True), len(batch)):

@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 
 from posenc._backend import common_place
-from posenc._door import integer_positions, is_compiling, is_tensor, offset_number, whole_number
+from posenc._door import (
+    flag,
+    integer_positions,
+    is_compiling,
+    is_tensor,
+    offset_number,
+    unmasked,
+    whole_number,
+)
 
 
 def t5_bucket(
@@ -39,7 +47,8 @@ def t5_bucket(
     Raises
     ------
     TypeError
-        If ``relative_position`` or a size is not an integer.
+        If ``relative_position`` or a size is not an integer, or ``bidirectional`` neither True
+        nor False.
     ValueError
         If ``num_buckets`` is odd and bidirectional, or too small; if ``max_distance`` does not
         exceed the distances with a bucket of their own.
@@ -83,10 +92,11 @@ def bucket_edges(bidirectional: bool, num_buckets: int, max_distance: int) -> tu
             "buckets cannot be laid out while torch traces: use posenc.modules.T5Bias, which has "
             "them from its construction"
         )
-    total = whole_number("num_buckets", num_buckets, at_least=4 if bidirectional else 2)
-    if bidirectional and total % 2:
+    both = flag("bidirectional", bidirectional)
+    total = whole_number("num_buckets", num_buckets, at_least=4 if both else 2)
+    if both and total % 2:
         raise ValueError(f"num_buckets must be even if bidirectional, got {total}")
-    n = total // 2 if bidirectional else total
+    n = total // 2 if both else total
     single = n // 2  # distances with a bucket of their own
     last = offset_number("max_distance", max_distance)
     if last <= single:
@@ -137,7 +147,7 @@ def relative_shift(scores: Any) -> Any:
     Raises
     ------
     TypeError
-        If ``scores`` is neither an array nor a tensor.
+        If ``scores`` is neither an array nor a tensor, or masked.
     ValueError
         If it has fewer than two axes, or fewer keys than queries.
 
@@ -159,6 +169,7 @@ def relative_shift(scores: Any) -> Any:
     """
     if not (is_tensor(scores) or isinstance(scores, np.ndarray)):
         raise TypeError(f"scores must be an array or a tensor, got {type(scores).__name__}")
+    unmasked("scores", scores)
     if scores.ndim < 2:
         raise ValueError(f"scores must have shape [..., Tq, Tk], got {list(scores.shape)}")
     *batch, queries, keys = scores.shape

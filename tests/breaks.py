@@ -195,7 +195,7 @@ BREAKS = (
     Break(
         "slopes from 2**0 on",
         "posenc/bias.py",
-        swap("np.arange(1, m + 1) / m", "np.arange(m) / m"),
+        swap("-8 * i / m", "-8 * (i - 1) / m"),
         unit("test_bias.py::test_golden_slopes"),
     ),
     Break(
@@ -224,14 +224,20 @@ BREAKS = (
     Break(
         "bias cast to 16 bits",
         "posenc/lab/attention.py",
-        swap("xp.asarray(bias, dtype=dtype)", "xp.asarray(bias.to(x.dtype), dtype=dtype)"),
+        swap("= _cast(bias, dtype, xp)", "= _cast(bias.to(x.dtype), dtype, xp)"),
         unit("test_bias.py::test_narrow_scores_and_the_bias_are_added_in_float32"),
     ),
     Break(
         "fewer queries aligned at the top",
         "posenc/bias.py",
-        swap("distance = key - query - offset", "distance = key - query"),
+        swap("key - query - (offset.to(torch.int64) if tensor else offset)", "key - query"),
         unit("test_bias.py::test_flex_attention_adds_the_explicit_bias"),
+    ),
+    Break(
+        "bias rounded to what FlexAttention traces",
+        "posenc/bias.py",
+        swap("torch.promote_types(score.dtype, torch.float32)", "score.dtype"),
+        unit("test_score_mod.py::test_flex_attention_adds_a_far_bias_in_float32"),
     ),
     Break(
         "sign of a bucket",

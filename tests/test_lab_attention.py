@@ -155,8 +155,40 @@ def test_the_examples_run():
     assert not failed
 
 
+def test_a_column_may_be_hidden_but_no_row():
+    """Catches a check of the mask along the queries."""
+    x, *head = drawn(tokens=3)
+    mask = np.array([[False, True, True]] * 3)
+    assert (attention(x, *head, mask=mask)[1][:, 0] == 0).all()
+    with pytest.raises(ValueError, match="mask must leave every query at least one key"):
+        attention(x, *head, mask=mask.T)
+
+
+def test_integers_of_numpy_are_real_numbers():
+    """Catches a one-hot input refused, or a result in integers."""
+    head = drawn(tokens=3, dim=3)[1:]
+    one_hot = np.eye(3, dtype=int)
+    assert (attention(one_hot, *head)[0] == attention(np.eye(3), *head)[0]).all()
+
+
+def test_meta_tensors_have_shapes_alone():
+    """Catches a check that reads the values of a mask or a bias."""
+    x, *head = (torch.empty(size, device="meta") for size in [(3, 4), (4, 2), (4, 2), (4, 5)])
+    square = torch.empty(3, 3, device="meta")
+    assert attention(x, *head, bias=square, mask=square.bool())[0].shape == (3, 5)
+
+
+def test_a_default_device_moves_no_mask():
+    """Catches a mask taken to the default device."""
+    inputs, mask = as_torch(*drawn()), causal_mask(7, "cpu")
+    right = attention(*inputs, mask=mask)[0]
+    with torch.device("meta"):
+        assert torch.equal(attention(*inputs, mask=mask)[0], right)
+
+
 X = np.ones((3, 4))
 W = np.ones((4, 2))
+TW = torch.ones(4, 2)
 
 
 @pytest.mark.parametrize(
@@ -203,6 +235,44 @@ W = np.ones((4, 2))
             lambda: attention(X[:1], W, W, W, bias=np.ones((2, 2))),
             ValueError,
             r"bias must fit scores \[1, 1\], got \[2, 2\]",
+        ),
+        (
+            lambda: attention(torch.ones(3, 4).long(), TW, TW, TW),
+            TypeError,
+            "x must be of a floating dtype, got int64",
+        ),
+        (
+            lambda: attention(torch.ones(3, 4) + 0j, TW, TW, TW),
+            TypeError,
+            "x must be of a floating dtype, got complex64",
+        ),
+        (lambda: attention(X + 0j, W, W, W), TypeError, "x must be real numbers, got complex128"),
+        (lambda: attention(X, W, W + 0j, W), TypeError, "w_k must be real numbers, got complex128"),
+        (lambda: attention(np.ma.array(X), W, W, W), TypeError, "x must not be masked"),
+        (
+            lambda: attention(X, W, W, W, bias=np.tri(3) > 0),
+            TypeError,
+            r"bias must be real numbers, got bool \(hide keys with mask\)",
+        ),
+        (
+            lambda: attention(X, W, W, W, bias=np.array([[0], [-np.inf], [0]])),
+            ValueError,
+            "bias must be finite in float64: a mask hides keys",
+        ),
+        (
+            lambda: attention(torch.ones(3, 4), TW, TW, TW, bias=torch.tensor([[torch.nan]])),
+            ValueError,
+            "bias must be finite in float32: a mask hides keys",
+        ),
+        (
+            lambda: attention(X, W[:, :0], W[:, :0], W),
+            ValueError,
+            r"w_q and w_k must have at least one column, got \[4, 0\]",
+        ),
+        (
+            lambda: attention(X[:0], W, W, W),
+            ValueError,
+            r"x must have shape \[..., T, d\] with a token at least, got \[0, 4\]",
         ),
         (lambda: causal_mask(0), ValueError, "length must be at least 1, got 0"),
         (lambda: causal_mask(2.0), TypeError, "length must be an integer, got float"),

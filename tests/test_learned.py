@@ -32,8 +32,17 @@ def test_roberta_starts_behind_its_padding_index():
     assert 514 - row_offset("roberta") == 512
     assert 514 - row_offset("roberta", padding_idx=3) == 510
     assert row_offset("xlm-roberta", padding_idx=0) == 1
-    offsets = {family: row_offset(family) for family in ("bert", "gpt2", "opt", "bart")}
-    assert offsets == {"bert": 0, "gpt2": 0, "opt": 2, "bart": 2}
+
+
+@pytest.mark.equation("eq-learned")
+def test_every_family_has_its_offset():
+    """Catches a family that is dropped, or read from another row."""
+    zero = ("albert", "bert", "distilbert", "electra", "gpt2")
+    two = ("bart", "biogpt", "mbart", "opt", "plbart")
+    after_padding = ("camembert", "longformer", "roberta", "xlm-roberta")
+    assert {row_offset(family) for family in zero} == {0}
+    assert {row_offset(family) for family in (*two, *after_padding)} == {2}
+    assert {row_offset(family, padding_idx=5) for family in after_padding} == {6}
 
 
 def test_masks_have_batches_and_holes():
@@ -42,6 +51,14 @@ def test_masks_have_batches_and_holes():
     right = [[-1, -1, 0, 1], [0, -1, 1, -1], [-1] * 4, [0, 1, 2, 3]]
     assert positions_from_mask(mask).tolist() == right
     assert positions_from_mask(torch.tensor(mask, dtype=torch.uint8)).tolist() == right
+
+
+def test_masks_are_of_bool_or_of_any_integer_dtype():
+    """Catches a dtype name that does not know swapped bytes."""
+    for dtype in ("bool", "int8", "uint8", ">i4", "uint64"):
+        assert positions_from_mask(np.array([0, 1, 1], dtype=dtype)).tolist() == [-1, 0, 1]
+    for dtype in (torch.bool, torch.int8, torch.int64):
+        assert positions_from_mask(torch.tensor([0, 1, 1]).to(dtype)).tolist() == [-1, 0, 1]
 
 
 def drawn(rows, dim=5, seed=0):
@@ -121,6 +138,22 @@ def test_a_table_of_the_same_size_comes_back_and_dtypes_stay(name):
         np.testing.assert_array_equal(resize(table.numpy(), 30), resize(table, 30).numpy())
 
 
+def test_rows_that_do_not_move_are_not_touched():
+    """Catches an axis of the same size interpolated: 0 * inf is nan."""
+    table = np.array([[1.0, 2.0], [np.inf, -np.inf], [3.0, 4.0]])
+    np.testing.assert_array_equal(resize(table, 3), table)
+    np.testing.assert_array_equal(resize(table, (3, 1), grid=(3, 1)), table)
+
+
+@pytest.mark.parametrize("name", ("f4", "f8"))
+def test_swapped_bytes_are_the_same_numbers(name):
+    """Catches a big-endian table refused, or float64 taken for float32."""
+    table = drawn(3).astype(name)
+    found = resize(table.astype(">" + name), 7)
+    assert found.dtype.name == table.dtype.name
+    np.testing.assert_array_equal(found, resize(table, 7))
+
+
 def test_gradients_pass_and_other_devices_keep_theirs():
     """Catches a table that is detached or moved."""
     table = torch.zeros(3, 2, requires_grad=True)
@@ -155,7 +188,32 @@ T = np.ones((10, 2))
             "mask must be an array or a tensor, got list",
         ),
         (lambda: positions_from_mask(np.array(True)), ValueError, "mask must have shape"),
-        (lambda: resize(T.astype(int), 3), TypeError, "table must be .* floating dtype, got int64"),
+        *(
+            (
+                lambda mask=mask: positions_from_mask(mask),
+                TypeError,
+                f"mask must be bool or integers, not 0 at tokens, got {dtype}",
+            )
+            for mask, dtype in (
+                (np.array([1j]), "complex128"),
+                (torch.tensor([1j]), "torch.complex64"),
+                (np.array(["a", ""]), "<U1"),
+                (np.array([1, None]), "object"),
+                (np.array([1], dtype="m8[s]"), "timedelta64"),
+            )
+        ),
+        (
+            lambda: positions_from_mask(np.ma.ones(3, dtype=bool)),
+            TypeError,
+            "mask must not be masked: fill the gaps",
+        ),
+        (lambda: resize(np.ma.ones((3, 2)), 3), TypeError, "table must not be masked"),
+        (
+            lambda: resize(T.astype(np.longdouble), 3),
+            TypeError,
+            "table must be an array or tensor of bfloat16, .* or float64, got (float128|longd)",
+        ),
+        (lambda: resize(T.astype(int), 3), TypeError, "table must be .* or float64, got int64"),
         (lambda: resize([[1.0]], 3), TypeError, "table must be an array or tensor .* got list"),
         (lambda: resize(T[0], 3), ValueError, r"table must have shape \[..., T, d\], got \[2\]"),
         (lambda: resize(T, 0), ValueError, "size must be at least 1, got 0"),

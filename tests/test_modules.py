@@ -268,6 +268,21 @@ def test_nothing_done_to_alibi_moves_its_slopes(treat):
     assert not list(module.parameters())
 
 
+def test_a_default_device_moves_no_bias_and_no_row():
+    """Catches tensors made where the default device is, not where the positions are."""
+    modules = ALiBi(4), T5Bias(4, bidirectional=True), LearnedEncoding(5, 2)
+    for module in modules:
+        inputs = (range(3),) if isinstance(module, LearnedEncoding) else (range(3), range(4))
+        right = module(*inputs)
+        with torch.device("meta"):
+            assert torch.equal(module(*inputs), right)
+
+
+def test_a_table_on_the_meta_device_has_no_values_to_check():
+    """Catches a check that reads a meta tensor."""
+    assert LearnedEncoding(4, 2).to("meta")([0, 3]).shape == (2, 2)
+
+
 def test_checkpoints_hold_the_learned_tables_alone():
     """Catches a buffer beside the weight, and a weight of another shape than transformers'."""
     for module, shape in (
@@ -345,6 +360,17 @@ def test_biases_and_tables_compile_in_one_graph(make):
             "positions must fit in int64",
         ),
         (lambda: LearnedEncoding(0, 4), ValueError, "rows must be at least 1, got 0"),
+        (lambda: LearnedEncoding(4, 2, offset=-1), ValueError, "offset must be at least 0, got -1"),
+        (
+            lambda: ALiBi(4, bidirectional="no"),
+            TypeError,
+            "bidirectional must be True or False, got str",
+        ),
+        (
+            lambda: T5Bias(4, bidirectional=1),
+            TypeError,
+            "bidirectional must be True or False, got int",
+        ),
         (lambda: LearnedEncoding(4, 4.0), TypeError, "dim must be an integer, got float"),
         (
             lambda: LearnedEncoding(2, 4, offset=2),

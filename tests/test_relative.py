@@ -67,6 +67,27 @@ def test_every_bucket_follows_the_formula(relative, both, half, beyond):
 
 
 @pytest.mark.equation("eq-t5-bucket")
+def test_the_ends_of_int64_have_the_last_buckets():
+    """Catches abs(-2**63), which is -2**63."""
+    ends = [-(2**63), 2**63 - 1]
+    for relative in (ends, torch.tensor(ends)):
+        assert t5_bucket(relative, bidirectional=True).tolist() == [15, 31]
+        assert t5_bucket(relative, bidirectional=False).tolist() == [31, 0]
+
+
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script_method:DeprecationWarning")
+def test_buckets_are_not_laid_out_in_a_graph():
+    """Catches big integers traced: a graph has none, and their powers wrap or fail inside."""
+    torch._dynamo.reset()
+    bucket = torch.compile(
+        lambda r: t5_bucket(r, bidirectional=True), backend="eager", fullgraph=True
+    )
+    with pytest.raises(Exception, match=r"use posenc.modules.T5Bias"):
+        bucket(torch.arange(3))
+
+
+@pytest.mark.equation("eq-t5-bucket")
 @pytest.mark.parametrize("power", (3, 5, 10))
 def test_exact_powers_open_their_bucket(power):
     """Catches int(4.999...): max_distance 8 * r**8 puts a boundary on every 8 * r**j."""
@@ -115,6 +136,15 @@ def test_every_visible_score_stands_under_its_key(batch, queries, keys):
     assert (scores == before).all()
     turned = torch.tensor(scores).mT.contiguous().mT
     assert (relative_shift(turned).numpy() == found).all()
+
+
+@pytest.mark.parametrize("name", ("bool", "int32", "float16", "bfloat16", "float32", "complex64"))
+def test_the_shift_keeps_the_dtype(name):
+    """Catches a column of zeros of another dtype, which would widen the rest."""
+    scores = torch.ones(2, 3, dtype=getattr(torch, name))
+    assert relative_shift(scores).dtype == scores.dtype
+    if name != "bfloat16":
+        assert relative_shift(scores.numpy()).dtype == name
 
 
 def test_gradients_pass_through_the_shift():
@@ -178,6 +208,21 @@ def test_clipped_distances_as_a_bias_are_shaws_keys():
             lambda: t5_bucket(1, bidirectional=True, max_distance=128.0),
             TypeError,
             "max_distance must be an integer, got float",
+        ),
+        (
+            lambda: t5_bucket(1, bidirectional=True, max_distance=2**63),
+            ValueError,
+            "max_distance must fit in int64, got 9223372036854775808",
+        ),
+        (
+            lambda: t5_bucket(1, bidirectional=None),
+            TypeError,
+            "bidirectional must be True or False, got NoneType",
+        ),
+        (
+            lambda: relative_shift(np.ma.ones((2, 2))),
+            TypeError,
+            "scores must not be masked",
         ),
         (
             lambda: relative_shift([[1, 2]]),

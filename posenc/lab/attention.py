@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posenc._door import is_tensor, whole_number
+from posenc._backend import dtype_name
+from posenc._door import INTEGERS, is_tensor, unmasked, whole_number
 
 __all__ = ["attention", "causal_mask", "random_head"]
 
@@ -23,15 +24,15 @@ def attention(
 
     Parameters
     ----------
-    x : array or tensor, shape [..., T, d]
+    x : array of real numbers, or tensor of a floating dtype, shape [..., T, d]
         One row for each token.
     w_q, w_k : array or tensor, shape [d, d_k]
         Weights of queries and keys.
     w_v : array or tensor, shape [d, d_v]
         Weights of the values.
     bias : array or tensor, broadcast with [..., T, T], optional
-        Added to the scores, after their division by sqrt(d_k). A bias [H, T, T] makes H copies of
-        the head, which differ by it alone.
+        Added to the scores, after their division by sqrt(d_k); finite, for a mask hides keys. A
+        bias [H, T, T] makes H copies of the head, which differ by it alone.
     mask : bool array or tensor, broadcast with [..., T, T], optional
         True where a query (row) may look at a key (column).
 
@@ -47,9 +48,10 @@ def attention(
     Raises
     ------
     TypeError
-        If NumPy and torch are mixed, or the mask is not of dtype bool.
+        If NumPy and torch are mixed, the mask is not of dtype bool, or the rest no real numbers.
     ValueError
-        If shapes do not fit, tensors lie on several devices, or a query may look at no key.
+        If shapes do not fit, tensors lie on several devices, the bias is not finite, or a query
+        may look at no key.
 
     Notes
     -----
@@ -73,6 +75,8 @@ def attention(
             raise TypeError(f"{name} must be {'a torch tensor' if tensor else 'NumPy'}, as x is")
         if tensor and value is not None and value.device != x.device:
             raise ValueError(f"{name} must be on x's device {x.device}, got {value.device}")
+        if value is not None and name != "mask":
+            _check_real(name, value, floating=tensor and name == "x")
     xp, dtype = _widest(x, tensor)
     x_, q_, k_, v_ = (_cast(each, dtype, xp) for each in (x, w_q, w_k, w_v))
     _check_shapes(x_.shape, q_.shape, k_.shape, v_.shape)
@@ -81,7 +85,10 @@ def attention(
     scores = queries @ xp.matrix_transpose(keys) / math.sqrt(q_.shape[-1])  # [..., T, T]
     if bias is not None:
         _check_broadcast("bias", bias, scores)
-        scores = scores + _cast(bias, dtype, xp)
+        bias = _cast(bias, dtype, xp)
+        if not _is_meta(bias) and not xp.all(xp.isfinite(bias)):
+            raise ValueError(f"bias must be finite in {dtype_name(bias.dtype)}: a mask hides keys")
+        scores = scores + bias
     seen = scores
     if mask is not None:
         seen = xp.where(_checked_mask(mask, scores, xp), scores, -math.inf)
@@ -174,14 +181,29 @@ def _widest(x: Any, tensor: bool) -> tuple[Any, Any]:
     return xp, xp.float64
 
 
+def _is_meta(value: Any) -> bool:
+    return is_tensor(value) and bool(value.is_meta)
+
+
+def _check_real(name: str, value: Any, *, floating: bool) -> None:
+    unmasked(name, value)
+    dtype = dtype_name(value.dtype if is_tensor(value) else np.asarray(value).dtype)
+    if not ("float" in dtype or (dtype in INTEGERS and not floating)):
+        what = "of a floating dtype" if floating else "real numbers"
+        hint = " (hide keys with mask)" if (name, dtype) == ("bias", "bool") else ""
+        raise TypeError(f"{name} must be {what}, got {dtype}{hint}")
+
+
 def _check_shapes(x: Any, w_q: Any, w_k: Any, w_v: Any) -> None:
-    if len(x) < 2:
-        raise ValueError(f"x must have shape [..., T, d], got {list(x)}")
+    if len(x) < 2 or not x[-2]:
+        raise ValueError(f"x must have shape [..., T, d] with a token at least, got {list(x)}")
     for name, shape in (("w_q", w_q), ("w_k", w_k), ("w_v", w_v)):
         if len(shape) != 2 or shape[0] != x[-1]:
             raise ValueError(f"{name} must have {x[-1]} rows, one a channel, got {list(shape)}")
     if w_q[1] != w_k[1]:
         raise ValueError(f"w_q and w_k must have as many columns, got {w_q[1]} and {w_k[1]}")
+    if not w_q[1]:
+        raise ValueError(f"w_q and w_k must have at least one column, got {list(w_q)}")
 
 
 def _check_broadcast(name: str, value: Any, scores: Any) -> None:
@@ -195,12 +217,13 @@ def _check_broadcast(name: str, value: Any, scores: Any) -> None:
 
 
 def _checked_mask(mask: Any, scores: Any, xp: Any) -> Any:
-    mask = xp.asarray(mask)
+    unmasked("mask", mask)
+    mask = mask if is_tensor(mask) else xp.asarray(mask)
     if mask.dtype != xp.bool:
         raise TypeError(
             f"mask must be of dtype bool, True where a query may look, got {mask.dtype}"
         )
     _check_broadcast("mask", mask, scores)
-    if not xp.all(xp.any(mask, axis=-1)):
+    if not _is_meta(mask) and not xp.all(xp.any(mask, axis=-1)):
         raise ValueError("mask must leave every query at least one key, got a row of False")
     return mask

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from posenc._backend import common_place
-from posenc._door import whole_number
+from posenc._door import flag, whole_number
 from posenc.bias import alibi_bias, alibi_slopes, differences
 from posenc.relative import bucket_edges, bucket_of
 
@@ -25,7 +25,8 @@ class ALiBi(torch.nn.Module):
     Raises
     ------
     TypeError, ValueError
-        As `posenc.alibi_slopes` does, at construction.
+        As `posenc.alibi_slopes` does, at construction, and if ``bidirectional`` is neither True
+        nor False.
 
     Notes
     -----
@@ -44,7 +45,7 @@ class ALiBi(torch.nn.Module):
     def __init__(self, n_heads: int, *, bidirectional: bool = False) -> None:
         super().__init__()
         self.slopes: tuple[float, ...] = tuple(alibi_slopes(n_heads).tolist())
-        self.bidirectional = bool(bidirectional)
+        self.bidirectional = flag("bidirectional", bidirectional)
 
     def forward(self, query_positions: Any, key_positions: Any) -> torch.Tensor:
         """Return the bias of every query and key.
@@ -52,7 +53,8 @@ class ALiBi(torch.nn.Module):
         Parameters
         ----------
         query_positions, key_positions : range, list of int, or tensor of an integer dtype
-            Shapes [Tq] or [B, Tq], and [Tk] or [B, Tk], as `posenc.alibi_bias` takes them.
+            Shapes [Tq] or [B, Tq], and [Tk] or [B, Tk], as `posenc.alibi_bias` takes them. No
+            lists in ``torch.compile(fullgraph=True)``.
 
         Returns
         -------
@@ -120,7 +122,7 @@ class T5Bias(torch.nn.Module):
     ) -> None:
         super().__init__()
         self.n_heads = whole_number("n_heads", n_heads, at_least=1)
-        self.bidirectional = bool(bidirectional)
+        self.bidirectional = flag("bidirectional", bidirectional)
         self.edges = bucket_edges(self.bidirectional, num_buckets, max_distance)
         self.num_buckets, self.max_distance = int(num_buckets), int(max_distance)
         self.weight = torch.nn.Parameter(torch.zeros(self.num_buckets, self.n_heads))
@@ -132,7 +134,7 @@ class T5Bias(torch.nn.Module):
         ----------
         query_positions, key_positions : range, list of int, or tensor of an integer dtype
             Shapes [Tq] or [B, Tq], and [Tk] or [B, Tk]. In decoding the query has its true
-            position, not 0.
+            position, not 0. No lists in ``torch.compile(fullgraph=True)``.
 
         Returns
         -------

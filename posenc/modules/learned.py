@@ -65,7 +65,8 @@ class LearnedEncoding(torch.nn.Module):
         positions : int, range, (nested) list of int, or tensor of an integer dtype
             Positions in tokens, from 0 to ``rows - offset - 1``. With an offset, -1 is allowed
             too and stands for padding: it has row ``offset - 1``
-            (`posenc.learned.positions_from_mask`).
+            (`posenc.learned.positions_from_mask`). In ``torch.compile(fullgraph=True)`` a range
+            or a tensor.
 
         Returns
         -------
@@ -80,7 +81,8 @@ class LearnedEncoding(torch.nn.Module):
             If a position lies outside the table, or positions on another device.
         RuntimeError
             Under ``torch.compile`` and in a CUDA graph, if a position lies outside the table.
-            Elsewhere the check waits for a GPU that still computes the positions.
+            Elsewhere the check waits for a GPU that still computes the positions, and
+            ``torch.vmap`` refuses it: give positions as a batch instead.
         """
         common_place(weight=self.weight, positions=positions)
         index = torch.as_tensor(integer_positions(positions), device=self.weight.device)
