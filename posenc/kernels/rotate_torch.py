@@ -168,10 +168,11 @@ def _rotated(x: torch.Tensor, form: _Form, out: torch.Tensor | None) -> torch.Te
         if source is not None and target is not None:
             torch.mul(source, form.tables[0], out=target)
             return out
-    in_place = part.data_ptr() == into.data_ptr()
-    if not (form.interleaved or narrow or in_place):
+    if not (form.interleaved or narrow):
+        in_place = part.data_ptr() == into.data_ptr()
+        way = _half_split_in_place if in_place else _half_split
         for piece, target, tables in _blocks(part, into, form.tables):
-            _half_split(piece, target, tables, form)
+            way(piece, target, tables, form)
         return out
     room = torch.empty(2, max(width, min(_BLOCK, part.numel())), dtype=form.dtype)
     for piece, target, tables in _blocks(part, into, form.tables):
@@ -195,6 +196,18 @@ def _half_split(
     torch.mul(x, both, out=out)
     out[..., :half].addcmul_(x[..., half:], sin, value=-form.sign)
     out[..., half:].addcmul_(x[..., :half], sin, value=form.sign)
+
+
+def _half_split_in_place(
+    x: torch.Tensor, out: torch.Tensor, tables: Sequence[torch.Tensor], form: _Form
+) -> None:
+    """Rotate pairs (i, i + r/2) where they lie, with room for the first of each."""
+    both, sin = tables
+    half = form.half
+    a, b, cos = out[..., :half], out[..., half:], both[..., :half]
+    before = a.clone()
+    a.mul_(cos).addcmul_(b, sin, value=-form.sign)
+    b.mul_(cos).addcmul_(before, sin, value=form.sign)
 
 
 def _as_complex(x: torch.Tensor) -> torch.Tensor | None:

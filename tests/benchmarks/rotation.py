@@ -3,8 +3,9 @@
 Run as ``python tests/benchmarks/rotation.py [--write PATH] [--rows WORD ...] [--rounds N]``: one
 thread, candidates interleaved, the median of the ratios over all rounds. Everything is measured
 twice: cold, with the system's allocator as it is, and warm, in a second process whose allocator
-keeps freed memory (a new tensor of 64 MiB costs page faults worth several copies). Peers that
-cannot be imported are left out. Run it with nothing else on the machine.
+keeps freed memory (a new tensor of 64 MiB costs page faults worth several copies). Time is the
+processor time of the process. Peers that cannot be imported are left out. Run it with nothing
+else on the machine: other programs slow memory and caches.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ import platform
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
-from tables import _timed, processor
+from tables import processor
 
 from posenc import apply_rope_qk, frequencies, rope_tables
 
@@ -199,7 +201,8 @@ def training(shape: tuple[int, ...], dtype: Any, half: bool) -> dict[str, Way]:
         "posenc": there_and_back(ours),
     }
     others = peers(cos, sin, dtype, half)
-    others.pop("onnxruntime", None)  # has no backward
+    for name in ("onnxruntime", "torch.onnx.ops"):  # have no backward
+        others.pop(name, None)
     return ways | {name: there_and_back(rotation) for name, rotation in others.items()}
 
 
@@ -255,6 +258,12 @@ def measure(row: str, rounds: int) -> dict[str, float]:
             if number:  # the first round warms up, and compiles
                 ratios[name].append(spent / seconds[reference])
     return {name: float(f"{statistics.median(values):.3g}") for name, values in ratios.items()}
+
+
+def _timed(way: Way) -> float:
+    start = time.process_time()
+    way()
+    return time.process_time() - start
 
 
 def both(rows: list[str], rounds: int) -> dict[str, dict[str, dict[str, float]]]:
