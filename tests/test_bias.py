@@ -331,10 +331,11 @@ def test_compiled_in_one_graph():
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script_method:DeprecationWarning")
 def test_slopes_in_a_graph_are_those_outside():
     """Catches integers that torch.compile divides in float32: half of 12 slopes off by 1e-8."""
-    torch._dynamo.reset()
-    inside = torch.compile(lambda: torch.as_tensor(alibi_slopes(12)), backend="eager")()
-    assert inside.dtype == torch.float64
-    assert inside.tolist() == alibi_slopes(12).tolist()
+    for n in (12, 16):
+        torch._dynamo.reset()
+        made = torch.compile(lambda n=n: torch.as_tensor(alibi_slopes(n)), backend="eager")()
+        assert made.dtype == torch.float64
+        assert made.tolist() == alibi_slopes(n).tolist()
     bias = torch.compile(lambda: alibi_bias(alibi_slopes(12), [1], range(2)), backend="eager")()
     assert bias.dtype == np.float64
     assert bias.tolist() == alibi_bias(alibi_slopes(12), [1], range(2)).tolist()

@@ -189,6 +189,7 @@ def test_a_default_device_moves_no_mask():
 X = np.ones((3, 4))
 W = np.ones((4, 2))
 TW = torch.ones(4, 2)
+BIG = torch.tensor([[1e300]], dtype=torch.float64)
 
 
 @pytest.mark.parametrize(
@@ -263,6 +264,16 @@ TW = torch.ones(4, 2)
             lambda: attention(torch.ones(3, 4), TW, TW, TW, bias=torch.tensor([[torch.nan]])),
             ValueError,
             "bias must be finite in float32: a mask hides keys",
+        ),
+        (
+            lambda: attention(torch.ones(3, 4), TW, TW, TW, bias=BIG),
+            ValueError,
+            "bias must be finite in float32: a mask hides keys",
+        ),
+        (
+            lambda: attention(X, W, W, W, mask=np.ma.array(np.tri(3) > 0)),
+            TypeError,
+            "mask must not be masked",
         ),
         (
             lambda: attention(X, W[:, :0], W[:, :0], W),

@@ -218,7 +218,7 @@ def _check_broadcast(name: str, value: Any, scores: Any) -> None:
 
 def _checked_mask(mask: Any, scores: Any, xp: Any) -> Any:
     unmasked("mask", mask)
-    mask = mask if is_tensor(mask) else xp.asarray(mask)
+    mask = xp.asarray(mask)
     if mask.dtype != xp.bool:
         raise TypeError(
             f"mask must be of dtype bool, True where a query may look, got {mask.dtype}"
