@@ -79,7 +79,7 @@ class Frequencies:
 
     def __init__(self, omega: ArrayLike, *, attention_factor: float = 1.0) -> None:
         raw = [libmp.from_float(value) for value in _float64s(omega)]
-        outside_graphs(self._fill, raw, attention_factor)
+        outside_graphs(self._fill, *_fixed_point(raw), attention_factor)
 
     @classmethod
     def exact(cls, omega: Iterable[Any], *, attention_factor: float = 1.0) -> Frequencies:
@@ -107,19 +107,29 @@ class Frequencies:
         for value in omega:
             if not hasattr(value, "_mpf_"):
                 raise TypeError(f"omega must hold mpmath numbers, got {type(value).__name__}")
+            if value._mpf_ in (libmp.finf, libmp.fninf, libmp.fnan):
+                raise ValueError(f"omega must be finite, got {value}")
             raw.append(value._mpf_)
+        return cls.fixed(*_fixed_point(raw), attention_factor=attention_factor)
+
+    @classmethod
+    def fixed(
+        cls, numbers: Sequence[int], bits: int, *, attention_factor: float = 1.0
+    ) -> Frequencies:
+        """Frequencies ``numbers / 2**bits``, in radians per token."""
         frequencies = object.__new__(cls)
-        outside_graphs(frequencies._fill, raw, attention_factor)
+        outside_graphs(frequencies._fill, numbers, bits, attention_factor)
         return frequencies
 
-    def _fill(self, raw: Sequence[Any], attention_factor: float) -> None:
+    def _fill(self, numbers: Sequence[int], bits: int, attention_factor: float) -> None:
         factor = positive_float("attention_factor", attention_factor)
-        if not raw:
+        if not numbers:
             raise ValueError("omega must hold at least one frequency, got none")
-        omega = np.array([libmp.to_float(value, rnd=libmp.round_nearest) for value in raw])
-        if not np.isfinite(omega).all():
-            raise ValueError(f"omega must be finite, got {omega[~np.isfinite(omega)][0]}")
-        fractions = _fractions_of_a_turn(raw)
+        try:
+            omega = np.array([number / (1 << bits) for number in numbers])  # rounded correctly
+        except OverflowError:
+            raise ValueError("omega must be finite in float64, got a larger number") from None
+        fractions = _fractions_of_a_turn(numbers, bits)
         turns = np.array([(u >> 64, u & _LIMB) for u in fractions], dtype=np.uint64)
         self._restore(omega, turns, factor)
 
@@ -203,15 +213,20 @@ def _float64s(omega: ArrayLike) -> list[float]:
     return [float(value) for value in narrow]
 
 
-def _fractions_of_a_turn(raw: Sequence[Any]) -> list[int]:
-    """``omega / 2 pi`` to the nearest multiple of 2**-128 turns, whole turns dropped."""
-    largest = max(exponent + bits for _, _, exponent, bits in raw)
-    precision = TURN_BITS + GUARD_BITS + max(0, largest)
+def _fixed_point(raw: Sequence[Any]) -> tuple[list[int], int]:
+    """Mpmath's (sign, mantissa, exponent, bits) as integers over one power of two, exactly."""
+    places = max([0, *(-exponent for _, _, exponent, _ in raw)])
+    signed = ((-1 if sign else 1) * int(man) << exponent + places for sign, man, exponent, _ in raw)
+    return list(signed), places
+
+
+def _fractions_of_a_turn(numbers: Sequence[int], bits: int) -> list[int]:
+    """``numbers / 2**bits / 2 pi`` to the nearest 2**-128 turns, whole turns dropped."""
+    largest = max(number.bit_length() for number in numbers) - bits
+    places = TURN_BITS + GUARD_BITS + max(0, largest)
     with LOCK:
-        two_pi = libmp.mpf_shift(libmp.mpf_pi(precision), 1)
-    per_radian = libmp.mpf_div(libmp.fone, two_pi, precision)
-    scaled = libmp.mpf_shift(per_radian, TURN_BITS)
-    nearest = libmp.round_nearest
-    return [
-        int(libmp.to_int(libmp.mpf_mul(value, scaled, precision), nearest)) & _TURN for value in raw
-    ]
+        pi = int(libmp.pi_fixed(places))
+    per_radian = (1 << 2 * places) // (2 * pi)  # 2**places / 2 pi
+    surplus = bits + places - TURN_BITS
+    half = 1 << surplus - 1
+    return [(number * per_radian + half >> surplus) & _TURN for number in numbers]

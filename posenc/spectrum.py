@@ -6,7 +6,6 @@ import math
 from fractions import Fraction
 from typing import Literal
 
-import mpmath
 import numpy as np
 from mpmath import libmp
 from numpy.typing import NDArray
@@ -35,18 +34,20 @@ def geometric(count: int, base: float, exponent: Fraction) -> Frequencies:
 
     Notes
     -----
-    The powers are a running product: rounding grows by one unit in the last of at least 256 bits
-    a step. Bases below 1 give growing frequencies and get as many bits more.
+    The powers are a running product of integers over ``2**bits``: rounding grows by one unit in
+    the last place a step, and frequencies far from 1, on either side, get as many bits more.
     """
-    growth = max(0, math.ceil(-math.log2(base) * count * exponent))
-    precision = TURN_BITS + 2 * GUARD_BITS + growth
-    step = libmp.from_rational(-exponent.numerator, exponent.denominator, precision)
+    octaves = math.ceil(abs(math.log2(base)) * count * exponent)
+    bits = TURN_BITS + 2 * GUARD_BITS + octaves
+    step = libmp.from_rational(-exponent.numerator, exponent.denominator, bits + octaves)
     with LOCK:
-        ratio = libmp.mpf_pow(libmp.from_float(base), step, precision)
-    omega = [libmp.fone]
-    for _ in range(count - 1):
-        omega.append(libmp.mpf_mul(omega[-1], ratio, precision))
-    return Frequencies.exact(map(mpmath.mp.make_mpf, omega))
+        power = libmp.mpf_pow(libmp.from_float(base), step, bits + octaves)
+    ratio, number = int(libmp.to_fixed(power, bits)), 1 << bits
+    numbers = []
+    for _ in range(count):
+        numbers.append(number)
+        number = number * ratio >> bits
+    return Frequencies.fixed(numbers, bits)
 
 
 def frequencies(dim: int, base: float = 10000.0, *, spacing: Spacing = "paper") -> Frequencies:
