@@ -115,6 +115,21 @@ def test_uniqueness_far_beyond_the_longest_wavelength():
     assert round(float(distances[0]), 3) == 3.714
 
 
+@pytest.mark.equation("eq-coarse-fine")
+@pytest.mark.parametrize("start", (0, 2**40 + 7))
+def test_at_most_one_entry_in_ten_million_is_off_by_one_ulp(start):
+    """Catches a product of phases that loses digits: 33.5 million entries, rounded singly."""
+    table = sinusoidal_encoding(range(start, start + 65536), 512, device="cpu")
+    wrong = 0
+    for rows in range(0, 65536, 8192):
+        index = torch.arange(start + rows, start + rows + 8192)
+        right = sinusoidal_encoding(index, 512)
+        apart = oracle.ulps_apart(table[rows : rows + 8192].numpy(), right.numpy())
+        assert apart.max() <= 1
+        wrong += int(apart.sum())
+    assert wrong <= 3
+
+
 def test_the_table_is_built_from_exact_angles_not_float32_ones():
     """Catches int(p) through float32, and angles in float32: both fail at 2**24 + 1."""
     found = sinusoidal_encoding([2**24 + 1], 512)
