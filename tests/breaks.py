@@ -169,8 +169,8 @@ BREAKS = (
         "angles from float64 frequencies",
         "posenc/_frequencies.py",
         swap(
-            "_fractions_of_a_turn(omega)",
-            "_fractions_of_a_turn([mpmath.mpf(float(w)) for w in omega])",
+            "_fractions_of_a_turn(numbers, bits)",
+            "_fractions_of_a_turn(*_fixed_point([libmp.from_float(float(w)) for w in omega]))",
         ),
         unit("test_spectrum.py::test_turns_are_the_nearest_128_bit_fraction"),
     ),
