@@ -122,6 +122,19 @@ def test_a_range_equals_its_positions_one_by_one(start, library):
 
 
 @pytest.mark.equation("eq-coarse-fine")
+@pytest.mark.parametrize("start", (0, 2**40 + 7, -(2**63)))
+def test_the_product_of_phases_keeps_its_stated_bound(start):
+    """Catches a chain of products that errs by 1e-15 or more before the rounding to float32."""
+    from posenc._backend import backend
+    from posenc._contiguous import rotating_rows
+
+    span, value = range(start, start + 5000), frequencies(512)
+    cos, sin = phases(np.array(span), value, dtype=np.float64)
+    for rows, phasor in rotating_rows(span, value, backend(span, None, None, ())):
+        assert np.abs(phasor - (sin[rows] + 1j * cos[rows])).max() < 1e-15
+
+
+@pytest.mark.equation("eq-coarse-fine")
 @pytest.mark.parametrize(
     "span",
     [
