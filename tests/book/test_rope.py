@@ -96,8 +96,9 @@ def test_orthogonal_matrices_that_are_no_powers_do_not_grant_it(rng):
     """Catches the belief that keeping lengths is enough."""
     G, H = (M - M.T for M in rng.normal(size=(2, 4, 4)))
     with mpmath.workdps(30):
-        each = [mpmath.expm(p * mpmath.matrix(G)) * mpmath.expm(p * mpmath.matrix(H))
-                for p in range(5)]
+        each = [
+            mpmath.expm(p * mpmath.matrix(G)) * mpmath.expm(p * mpmath.matrix(H)) for p in range(5)
+        ]
     each = [np.array(A.tolist(), dtype=float) for A in each]
     assert all(abs(A.T @ A - np.eye(4)).max() < 1e-12 for A in each)
     q, k = rng.normal(size=(2, 4))
@@ -217,9 +218,10 @@ def test_the_abel_bound_holds_and_is_met_by_contents_that_change_slowly(rng):
             factors = np.exp(-1j * omega * r)
             bound = step * abs(np.cumsum(factors)).sum()
             assert abs((h * factors).sum()) <= bound + 1e-9
-    assert abs((smooth * np.exp(-100j * omega)).sum()) > 0.5 * abs(
-        np.cumsum(np.exp(-100j * omega))
-    ).sum() / 64
+    assert (
+        abs((smooth * np.exp(-100j * omega)).sum())
+        > 0.5 * abs(np.cumsum(np.exp(-100j * omega))).sum() / 64
+    )
 
 
 def test_a_key_made_for_fifty_tokens_scores_highest_there(rng):
