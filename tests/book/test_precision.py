@@ -132,7 +132,7 @@ def test_the_phase_errs_by_no_more_than_the_bound_and_reaches_it_nearly(dim):
 
 
 @pytest.mark.equation("eq-fixed-point")
-def test_the_chapters_ten_lines_are_right_everywhere(turns):
+def test_the_chapters_nine_lines_are_right_everywhere(turns):
     """Catches a quarter turn to the wrong side, a lost sign, and overflow at the ends."""
     (cos_sin,) = chapter("cos_sin")
     U, w = turns
