@@ -1,0 +1,533 @@
+"""The Triton kernel on the CPU, by Triton's interpreter, against a float64 oracle.
+
+The interpreter must be chosen before triton is imported, so these tests have a process of their
+own: ``TRITON_INTERPRET=1 python -m pytest tests/test_rotate_triton.py`` (``make unit`` does it).
+It truncates float32 to bfloat16, which a GPU rounds: there one step is allowed.
+"""
+
+import importlib.util
+import os
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import posenc.kernels
+from posenc import _rotation, apply_rope, apply_rope_qk, frequencies, rope_tables
+from posenc.kernels import rotate_cuda
+
+HAS_TRITON = importlib.util.find_spec("triton") is not None
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+pytestmark = [
+    pytest.mark.skipif(not HAS_TRITON, reason="triton is not installed (it has no macOS wheels)"),
+    pytest.mark.skipif(not INTERPRETED, reason="needs TRITON_INTERPRET=1: make unit runs it"),
+]
+PAIRINGS = pytest.mark.parametrize("interleaved", (False, True), ids=("half", "interleaved"))
+DTYPES = pytest.mark.parametrize(
+    "dtype", (torch.float32, torch.bfloat16, torch.float16, torch.float64), ids=str
+)
+COMPILE_NOISE = (  # torch's own warnings while it traces
+    "ignore:.*should not be instantiated:DeprecationWarning",
+    "ignore:.*torch.jit.script:DeprecationWarning",
+    "ignore:.*torch.jit.script_method:DeprecationWarning",
+)
+
+
+def quiet(test):
+    for noise in COMPILE_NOISE:
+        test = pytest.mark.filterwarnings(noise)(test)
+    return test
+
+
+@pytest.fixture(autouse=True)
+def launches(monkeypatch):
+    """Send CPU tensors the way of CUDA tensors, and count the launches."""
+    monkeypatch.setattr(posenc.kernels, "_on_gpu", lambda x: True)
+    monkeypatch.setattr(posenc.rotary, "quick", lambda *_: None)  # plain CPU tensors
+    counted, run = [], rotate_cuda._run
+
+    def counting(q, k, *how):
+        counted.append(1 if k is None else 2)
+        return run(q, k, *how)
+
+    monkeypatch.setattr(rotate_cuda, "_run", counting)
+    return counted
+
+
+def draw(*shape, dtype=torch.float32, seed=0):
+    return torch.as_tensor(np.random.default_rng(seed).normal(size=shape)).to(dtype)
+
+
+def tables(positions, width, dtype=torch.float32):
+    """Tables with an attention factor that is no 1, so that a lost one is seen."""
+    f = frequencies(width)
+    f = type(f)(f.omega, attention_factor=1.25)
+    dtype = dtype if dtype == torch.float64 else torch.float32
+    return rope_tables(torch.as_tensor(positions), f, dtype=dtype)
+
+
+def oracle(x, cos, sin, interleaved, inverse=False, axis=-2):
+    """Pair by pair in float64, as complex numbers; tables [*batch, T, r/2] given by row."""
+    x = x.detach().double().numpy()
+    x = x if axis == -2 else x.swapaxes(-2, -3)
+    turn = cos.double().numpy() + 1j * sin.double().numpy()
+    turn = np.conj(turn) if inverse else turn
+    half = turn.shape[-1]
+    between = x.ndim - turn.ndim
+    turn = turn.reshape(*turn.shape[:-2], *[1] * between, *turn.shape[-2:])
+    y = x.copy()
+    for i in range(half):
+        first, second = (2 * i, 2 * i + 1) if interleaved else (i, i + half)
+        z = (x[..., first] + 1j * x[..., second]) * turn[..., i]
+        y[..., first], y[..., second] = z.real, z.imag
+    return y if axis == -2 else y.swapaxes(-2, -3)
+
+
+def close(found, right, x):
+    """Float32 arithmetic and one rounding to the dtype of x; truncation, for bfloat16."""
+    found = found.detach()
+    assert found.dtype == x.dtype
+    assert found.shape == right.shape
+    error = np.abs(found.double().numpy() - right)
+    wide = 4e-16 if x.dtype == torch.float64 else 2e-7
+    size = float(x.detach().abs().max()) if x.numel() else 0.0
+    bound = 2 * wide * size
+    if x.dtype in (torch.bfloat16, torch.float16):
+        info = torch.finfo(x.dtype)
+        steps = np.maximum(2.0 ** np.floor(np.log2(np.abs(right) + 1e-300)), info.tiny) * info.eps
+        bound = bound + steps * (1.0 if x.dtype == torch.bfloat16 else 0.5)
+    assert (error <= bound).all(), (error - bound).max()
+
+
+@PAIRINGS
+@DTYPES
+@pytest.mark.parametrize("inverse", (False, True), ids=("", "inverse"))
+@pytest.mark.parametrize(
+    ("dim", "width"), [(8, 8), (64, 64), (12, 12), (10, 6), (128, 32), (256, 256), (80, 74)]
+)
+def test_every_width_dtype_and_pairing(launches, interleaved, dtype, inverse, dim, width):
+    """Catches a sign, a half offset, 16-bit arithmetic, channels that are lost, a mask."""
+    q, k = draw(2, 3, 5, dim, dtype=dtype), draw(2, 2, 5, dim, dtype=dtype, seed=1)
+    table = tables([3, 1, 4, 1000, 5], width, dtype)
+    how = {"interleaved": interleaved, "inverse": inverse}
+    found = apply_rope_qk(q, k, *table, **how)
+    for y, x in zip(found, (q, k), strict=True):
+        close(y, oracle(x, *table, **how), x)
+    assert launches == [2]  # q and k by one launch
+    q_out, k_out = torch.full_like(q, torch.nan), torch.full_like(k, torch.nan)
+    apply_rope_qk(q, k, *table, out=(q_out, k_out), **how)
+    assert torch.equal(q_out, found[0])
+    assert torch.equal(k_out, found[1])
+    same = apply_rope_qk(q, k, *table, out=(q, k_out), **how)
+    assert same[0] is q
+    assert torch.equal(q, found[0])
+    assert torch.equal(apply_rope(k, *table, **how), found[1])
+
+
+@PAIRINGS
+@pytest.mark.parametrize("tokens", (1, 2, 15, 16, 17, 33, 130))
+@pytest.mark.parametrize("heads", (1, 3, 8, 17))
+def test_tails_of_tokens_and_heads(launches, interleaved, tokens, heads):
+    """Catches a mask at a tail: what lies behind each tensor must stay as it is."""
+    width = 126
+    room = [torch.full((heads + 1, tokens + 3, 128), 7.0) for _ in range(2)]
+    q, k = room[0][:heads, :tokens], room[1][: (heads + 1) // 2, :tokens]
+    q.copy_(draw(*q.shape))
+    k.copy_(draw(*k.shape, seed=1))
+    table = tables(range(tokens), width)
+    right = [oracle(x, *table, interleaved) for x in (q, k)]
+    sources = [q.clone(), k.clone()]
+    apply_rope_qk(q, k, *table, interleaved=interleaved, out=(q, k))
+    for y, wanted, x in zip((q, k), right, sources, strict=True):
+        close(y, wanted, x)
+    assert (room[0][heads:] == 7).all()
+    assert (room[0][:, tokens:] == 7).all()
+    assert (room[1][(heads + 1) // 2 :] == 7).all()
+    assert launches == [2]
+
+
+@PAIRINGS
+def test_loops_over_heads(monkeypatch, interleaved):
+    """Catches a step to the next heads, in a launch so large that programs turn several tiles."""
+    monkeypatch.setattr(rotate_cuda, "_MANY", 0)
+    q, k = draw(2, 11, 9, 16), draw(2, 3, 9, 16, seed=1)
+    for table in (tables(range(9), 16), tables(range(18), 16)):
+        rows = [t.reshape(-1, 9, 8) for t in table]
+        rows = rows if len(rows[0]) == 2 else [t[0] for t in rows]
+        for y, x in zip(apply_rope_qk(q, k, *rows, interleaved=interleaved), (q, k), strict=True):
+            close(y, oracle(x, *rows, interleaved), x)
+    per_head = [t.reshape(1, 11, 9, 8) for t in tables(range(99), 16)]
+    close(
+        apply_rope(q, *per_head, interleaved=interleaved),
+        oracle(q, *per_head, interleaved),
+        q,
+    )
+
+
+@PAIRINGS
+@pytest.mark.parametrize("axis", (-2, -3))
+def test_any_strides(launches, interleaved, axis):
+    """Catches a stride taken for another: fused, transposed, reversed in order, spread, expanded."""
+    table = tables([[7, 3, 9, 1, 2]], 12)
+    fused = draw(2, 5, 4, 3, 16)
+    parts = [fused[:, :, :, i] for i in range(3)]  # [2, 5, 4, 16] of one memory
+    moved = draw(16, 4, 2, 5).permute(2, 3, 1, 0)  # channels farthest apart
+    spread = draw(2, 10, 8, 32)[:, ::2, ::2, ::2]
+    shared = draw(1, 5, 1, 16).expand(2, 5, 4, 16)
+    turn = (lambda x: x) if axis == -3 else (lambda x: x.transpose(1, 2))
+    how = {"interleaved": interleaved, "position_axis": axis}
+    for q, k in ((parts[0], parts[1]), (moved, spread), (shared, parts[2])):
+        q, k = turn(q), turn(k)
+        right = [oracle(x, *table, interleaved, axis=axis) for x in (q, k)]
+        found = apply_rope_qk(q, k, *table, **how)
+        for y, wanted, x in zip(found, right, (q, k), strict=True):
+            close(y, wanted, x)
+        out = turn(torch.empty(2, 5, 4, 16, 2)[..., 0])
+        close(apply_rope(q, *table, out=out, **how), right[0], q)
+    assert launches == [2, 1] * 3
+    q, k, kept = (turn(part) for part in parts)
+    right, before = [oracle(x, *table, interleaved, axis=axis) for x in (q, k)], kept.clone()
+    apply_rope_qk(q, k, *table, out=(q, k), **how)
+    close(q, right[0], q)
+    close(k, right[1], k)
+    assert torch.equal(kept, before)  # the values between them
+
+
+def test_any_number_of_axes(launches):
+    """Catches axes that are merged where they must not be, and launches that are too many."""
+    table = tables(range(4), 8)
+    for shape in ((4, 8), (3, 4, 8), (2, 3, 4, 8), (2, 3, 2, 4, 8), (2, 1, 3, 2, 4, 8)):
+        x = draw(*shape)
+        launches.clear()
+        close(apply_rope(x, *table, interleaved=True), oracle(x, *table, True), x)
+        assert launches == [1]
+    x = draw(2, 3, 2, 4, 8).transpose(0, 2).flip(0)[:, :, ::2]  # no two axes go on
+    y = draw(3, 3, 3, 2, 5, 8)[:2, :2, :2, :, :4]
+    for apart in (x, y):
+        close(apply_rope(apart, *table, interleaved=True), oracle(apart, *table, True), apart)
+    rows = torch.tensor([[[3, 1, 2, 0]], [[0, 0, 3, 2]]])
+    by_number = apply_rope(y, *table, interleaved=False, positions=rows)
+    close(by_number, oracle(y, *(t[rows] for t in table), False), y)
+    per_head = [t.reshape(2, 2, 2, 4, 4) for t in tables(range(32), 8)]
+    close(apply_rope(y, *per_head, interleaved=False), oracle(y, *per_head, False), y)
+
+
+@PAIRINGS
+@pytest.mark.parametrize("integer", (torch.int64, torch.int32, torch.uint8))
+def test_positions_are_looked_up_inside(launches, interleaved, integer):
+    """Catches a row of another token, of another batch row, or of another head."""
+    table = tables(range(50), 8)
+    q, k = draw(2, 3, 4, 10), draw(2, 3, 4, 10, seed=1)
+    batch = torch.tensor([[7, 3, 3, 49], [0, 12, 5, 1]], dtype=integer)
+    per_head = torch.arange(24).reshape(2, 3, 4).to(integer)
+    for positions in (batch, batch[0], batch[:1], per_head):
+        rows = [t[positions.long()] for t in table]
+        found = apply_rope_qk(q, k, *table, interleaved=interleaved, positions=positions)
+        for y, x in zip(found, (q, k), strict=True):
+            close(y, oracle(x, *rows, interleaved), x)
+    assert launches == [2] * 4
+    turned = q.transpose(1, 2)
+    found = apply_rope(
+        turned, *table, interleaved=interleaved, positions=batch.tolist(), position_axis=-3
+    )
+    rows = [t[batch.long()] for t in table]
+    close(found, oracle(turned, *rows, interleaved, axis=-3), turned)
+
+
+@PAIRINGS
+def test_tables_of_any_strides(interleaved):
+    """Catches strides of one table used for the other, and an axis of 1 that is stepped along."""
+    cos, sin = tables(range(6), 8)
+    x = draw(2, 3, 6, 8)
+    pair = torch.stack([cos, sin], -1)  # as complex numbers lie
+    for c, s in ((pair[..., 0], pair[..., 1]), (cos.mT.contiguous().mT, sin)):
+        close(apply_rope(x, c, s, interleaved=interleaved), oracle(x, cos, sin, interleaved), x)
+        at = torch.tensor([5, 0, 3, 3, 1, 2])
+        close(
+            apply_rope(x, c, s, interleaved=interleaved, positions=at),
+            oracle(x, cos[at], sin[at], interleaved),
+            x,
+        )
+    rows = [t.reshape(1, 3, 2, 4) for t in (cos, sin)]
+    close(
+        apply_rope(x[:, :, :2], *rows, interleaved=interleaved),
+        oracle(x[:, :, :2], *rows, interleaved),
+        x,
+    )
+
+
+def test_queries_and_keys_that_do_not_fit_one_launch(launches):
+    """Catches a launch that takes the strides of q for those of k."""
+    table = tables(range(4), 6)
+    q, k = draw(2, 3, 4, 8), draw(3, 4, 12, seed=1)  # other axes, another head_dim
+    found = apply_rope_qk(q, k, *table, interleaved=False)
+    for y, x in zip(found, (q, k), strict=True):
+        close(y, oracle(x, *table, False), x)
+    q, k = draw(2, 3, 4, 8), draw(2, 5, 4, 12, seed=1)
+    launches.clear()
+    found = apply_rope_qk(q, k, *table, interleaved=False)
+    for y, x in zip(found, (q, k), strict=True):
+        close(y, oracle(x, *table, False), x)
+    assert launches == [2]
+    q, k = draw(2, 1, 4, 8), draw(2, 5, 4, 8, seed=1)
+    rows = [t.reshape(2, 4, 3) for t in tables(range(8), 6)]
+    found = apply_rope_qk(q, k, *rows, interleaved=True)
+    for y, x in zip(found, (q, k), strict=True):
+        close(y, oracle(x, *rows, True), x)
+
+
+@pytest.mark.parametrize("axis", ("batch", "head", "token"))
+def test_addresses_beyond_32_bits(axis):
+    """Catches offsets computed in 32 bits; the memory between is never touched."""
+    far = 2**31 + 32
+    room = torch.empty(far + 64, dtype=torch.float16)
+    shape, strides = {
+        "batch": ((2, 1, 3, 8), (far, 24, 8, 1)),
+        "head": ((1, 2, 3, 8), (48, far, 8, 1)),
+        "token": ((1, 1, 3, 8), (24, 24, far // 2, 1)),
+    }[axis]
+    x = room.as_strided(shape, strides)
+    x.copy_(draw(*x.shape))
+    table = tables(range(3), 8)
+    right, source = oracle(x, *table, False), x.clone()
+    close(apply_rope(x, *table, interleaved=False), right, source)
+    apply_rope(x, *table, interleaved=False, out=x)
+    close(x, right, source)
+
+
+@PAIRINGS
+def test_a_position_outside_gives_nan_where_no_error_can_be_raised(monkeypatch, interleaved):
+    """Catches a clamp, a wrap to the last row, and memory read outside the tables."""
+    room = [torch.cat([torch.full((2, 4), 9.0), t, torch.full((9, 4), 9.0)]) for t in tables(range(4), 8)]
+    table = [t[2:6] for t in room]  # what lies around them is no row
+    q, k = draw(2, 3, 5, 10), draw(2, 1, 5, 10, seed=1)
+    positions = torch.tensor([[0, 4, 3, -1, 2], [1, 2**40, 2, 3, -(2**63)]])
+    outside = (positions < 0) | (positions >= 4)
+    with pytest.raises(ValueError, match=r"positions must lie in 0 ... 3, .* got 4"):
+        apply_rope_qk(q, k, *table, interleaved=interleaved, positions=positions)
+    monkeypatch.setattr(_rotation, "_cannot_ask", lambda index: True)
+    found = apply_rope_qk(q, k, *table, interleaved=interleaved, positions=positions)
+    rows = [t[positions.masked_fill(outside, 0)] for t in table]
+    for y, x in zip(found, (q, k), strict=True):
+        hidden = outside[:, None].expand(x.shape[:-1])
+        assert torch.isnan(y[..., :8][hidden]).all()
+        assert torch.equal(y[..., 8:], x[..., 8:])
+        close(y[~hidden], oracle(x, *rows, interleaved)[~hidden.numpy()], x)
+
+
+def test_the_door_answers_before_the_kernel(launches):
+    """Catches an illegal launch: each in a sentence, and nothing is written."""
+    table, x = tables(range(4), 8), draw(2, 3, 4, 8)
+    for bad, error, sentence in (
+        (lambda: apply_rope(x, *table, interleaved=True, positions=[0, 1, 2, 4]), ValueError, "0 ... 3"),
+        (lambda: apply_rope(x.to("meta"), *table, interleaved=True), ValueError, "one device"),
+        (lambda: apply_rope(x.int(), *table, interleaved=True), TypeError, "floating dtype"),
+        (lambda: apply_rope(x.to(torch.float8_e5m2), *table, interleaved=True), TypeError, "floating dtype"),
+        (lambda: apply_rope(x.double(), *table, interleaved=True), TypeError, "must be float64"),
+        (lambda: apply_rope(x[:, :, :3], *table, interleaved=True), ValueError, "T = 3"),
+        (lambda: apply_rope(x[..., :6], *table, interleaved=True), ValueError, "at most"),
+    ):
+        with pytest.raises(error, match=sentence):
+            bad()
+    assert launches == []
+    for shape in ((2, 3, 0, 8), (0, 3, 4, 8), (2, 0, 4, 8)):
+        empty = draw(*shape)
+        rows = tables(range(shape[2]), 8)
+        assert apply_rope(empty, *rows, interleaved=True).shape == shape
+    assert launches == []
+    q, k = apply_rope_qk(draw(2, 0, 4, 8), x, *table, interleaved=True)
+    assert q.shape == (2, 0, 4, 8)
+    close(k, oracle(x, *table, True), x)
+    none = torch.zeros(0, dtype=torch.int64)
+    assert apply_rope(x[:, :, :0], *table, interleaved=True, positions=none).numel() == 0
+
+
+@PAIRINGS
+@pytest.mark.parametrize("dtype", (torch.float32, torch.bfloat16, torch.float64), ids=str)
+def test_the_gradient_is_the_rotation_back(launches, interleaved, dtype):
+    """Catches a sign of the backward, activations that are kept, a gradient of the wrong dtype."""
+    table = tables(range(9), 6, dtype)
+    at = torch.tensor([[8, 3, 4], [0, 0, 7]])
+    rows = [t[at] for t in table]
+    q, k = (draw(2, h, 3, 8, dtype=dtype, seed=h).requires_grad_() for h in (3, 1))
+    w = [draw(*x.shape, dtype=dtype, seed=9) for x in (q, k)]
+    how = {"interleaved": interleaved, "positions": at}
+    saved = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: (saved.append(t), t)[1], lambda t: t):
+        found = apply_rope_qk(q, k, *table, **how)
+    assert {t.untyped_storage().data_ptr() for t in saved} == {
+        t.untyped_storage().data_ptr() for t in (*table, at)
+    }
+    for y, x in zip(found, (q, k), strict=True):
+        close(y, oracle(x, *rows, interleaved), x)
+    grads = torch.autograd.grad(found, (q, k), w)
+    for gradient, x, w_x in zip(grads, (q, k), w, strict=True):
+        close(gradient, oracle(w_x, *rows, interleaved, inverse=True), x)
+    assert launches == [2, 2]  # one there, one back
+    y, frozen = apply_rope_qk(q, k.detach(), *table, **how)
+    assert y.requires_grad
+    assert not frozen.requires_grad
+    apply_rope_qk(q, k, *table, **how)[0].sum().backward()  # no gradient comes back through k
+    close(q.grad, oracle(torch.ones_like(q), *rows, interleaved, inverse=True), q)
+    assert k.grad is None or not k.grad.any()
+
+
+@PAIRINGS
+def test_gradients_of_every_order(interleaved):
+    """Catches a backward that cannot be differentiated, or that knows no batches."""
+    table = [t.detach() for t in tables(range(5), 4, torch.float64)]
+    x = draw(2, 1, 3, 6, dtype=torch.float64).requires_grad_()
+    at = torch.tensor([4, 0, 2])
+
+    def rotation(x, k):
+        return apply_rope_qk(x, k, *table, interleaved=interleaved, positions=at)
+
+    both = (x, draw(2, 2, 3, 6, dtype=torch.float64).requires_grad_())
+    assert torch.autograd.gradcheck(rotation, both, check_batched_grad=True)
+    assert torch.autograd.gradcheck(rotation, both, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(rotation, both)
+    stacked = torch.vmap(lambda x: rotation(x, both[1])[0])(x[None].detach())
+    assert torch.allclose(stacked[0], rotation(*both)[0])
+
+
+@PAIRINGS
+def test_tables_that_learn_take_the_formula(launches, interleaved):
+    """Catches tables taken for constants."""
+    cos, sin = (t.detach().requires_grad_() for t in tables(range(5), 4, torch.float64))
+    x, at = draw(2, 3, 6, dtype=torch.float64).requires_grad_(), torch.tensor([1, 1, 4])
+
+    def rotation(x, cos, sin):
+        return apply_rope(x, cos, sin, interleaved=interleaved, positions=at)
+
+    assert torch.autograd.gradcheck(rotation, (x, cos, sin))
+    assert launches == []
+    with torch.no_grad():
+        rotation(x, cos, sin)
+    assert launches == [1]
+
+
+@quiet
+@PAIRINGS
+@pytest.mark.parametrize("backend", ("aot_eager", "inductor"))
+def test_compiled_in_one_graph_as_one_operator(launches, interleaved, backend):
+    """Catches a graph break, an operator for each tensor, a compilation for every length."""
+    from torch._dynamo.testing import CompileCounterWithBackend
+
+    torch._dynamo.reset()
+    counter = CompileCounterWithBackend(backend)
+    table = tables(range(64), 8)
+
+    def rotation(q, k, positions, out=None):
+        how = {"interleaved": interleaved, "positions": positions, "out": out}
+        return apply_rope_qk(q, k, *table, **how)
+
+    compiled = torch.compile(rotation, fullgraph=True, backend=counter)
+    for length in (5, 9, 17):
+        q = draw(2, length, 4, 10).transpose(1, 2).requires_grad_()
+        k = draw(2, 2, length, 10).requires_grad_()
+        positions = torch.arange(length).flip(0).expand(2, length)
+        rows = [t[positions] for t in table]
+        launches.clear()
+        found = compiled(q, k, positions)
+        for y, x in zip(found, (q, k), strict=True):
+            close(y, oracle(x, *rows, interleaved), x)
+        grads = torch.autograd.grad(found, (q, k), [torch.ones_like(x) for x in (q, k)])
+        for gradient, x in zip(grads, (q, k), strict=True):
+            close(gradient, oracle(torch.ones_like(x), *rows, interleaved, inverse=True), x)
+        assert launches == [2, 2]
+    assert counter.frame_count <= 3
+    calls = [n for n in counter.graphs[0].graph.nodes if "posenc" in str(n.target)]
+    assert [str(n.target) for n in calls] == ["posenc.rotate.default"] or len(calls) == 1
+
+
+@quiet
+@PAIRINGS
+@pytest.mark.parametrize("backend", ("aot_eager", "inductor"))
+def test_compiled_into_outputs_and_in_place(monkeypatch, interleaved, backend):
+    """Catches outputs that a graph writes nowhere, and NaN that a graph replaces by an error."""
+    monkeypatch.setattr(_rotation, "_cannot_ask", lambda index: True)
+    torch._dynamo.reset()
+    table = tables(range(64), 8)
+
+    def rotation(q, k, positions, q_out, k_out):
+        how = {"interleaved": interleaved, "positions": positions, "out": (q_out, k_out)}
+        apply_rope_qk(q + 0, k, *table, **how)
+        return 2 * q_out
+
+    def in_place(q, k, positions):
+        how = {"interleaved": interleaved, "positions": positions, "out": (q, k)}
+        return apply_rope_qk(q, k, *table, **how)
+
+    q, k, positions = draw(2, 4, 5, 10), draw(2, 2, 5, 10), torch.tensor([7, 0, 9, 63, 2])
+    rows = [t[positions] for t in table]
+    right = [oracle(x, *rows, interleaved) for x in (q, k)]
+    q_out, k_out = torch.empty_like(q), torch.empty_like(k)
+    twice = torch.compile(rotation, fullgraph=True, backend=backend)(q, k, positions, q_out, k_out)
+    assert torch.equal(twice, 2 * q_out)
+    for y, wanted, x in zip((q_out, k_out), right, (q, k), strict=True):
+        close(y, wanted, x)
+    sources = [q.clone(), k.clone()]
+    compiled = torch.compile(in_place, fullgraph=True, backend=backend)
+    same = compiled(q, k, positions)
+    assert same[0] is q
+    for y, wanted, x in zip((q, k), right, sources, strict=True):
+        close(y, wanted, x)
+    compiled(q, k, torch.tensor([0, 1, 64, 2, 3]))
+    assert torch.isnan(q[:, :, 2, :8]).all()
+    assert not torch.isnan(q[:, :, [0, 1, 3, 4]]).any()
+
+
+@quiet
+def test_the_operators_keep_torchs_rules():
+    """Catches a fake result of other strides, an alias, a schema that does not tell all."""
+    table = tables(range(5), 8)
+    for x in (draw(2, 3, 5, 8), draw(2, 5, 3, 8).transpose(1, 2), draw(8, 5, 2).permute(2, 1, 0)):
+        shaped = [t.reshape(*[1] * (x.ndim - 2), 5, 4) for t in table]
+        args = ([x, x.clone()], *shaped, None, True, False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            torch.library.opcheck(torch.ops.posenc.rotate.default, args)
+            wanted = ([x.clone().requires_grad_()], *shaped, None, False, False)
+            torch.library.opcheck(torch.ops.posenc.rotate.default, wanted)
+            outs = [torch.empty_like(x), torch.empty_like(x)]
+            args = ([x, x.clone()], outs, *shaped, None, True, False)
+            torch.library.opcheck(torch.ops.posenc.rotate_into.default, args)
+
+
+def test_exported_programs_and_modes_that_look():
+    """Catches an exported program that needs posenc, and a mode that sees nothing."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    table = tables(range(5), 8)
+    seen = []
+
+    class Looking(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            seen.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    x = draw(2, 3, 5, 8)
+    with Looking():
+        y = apply_rope(x, *table, interleaved=True)
+    assert "posenc.rotate.default" in seen
+    close(y, oracle(x, *table, True), x)
+
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return apply_rope(x, *table, interleaved=True)
+
+    exported = torch.export.export(Model(), (x,))
+    assert "posenc" not in str(exported.graph)
+    close(exported.module()(x), oracle(x, *table, True), x)
+
+
+def test_without_triton_the_formula_gives_the_same(monkeypatch, launches):
+    """Catches a rotation that needs triton."""
+    table, x, at = tables(range(5), 8), draw(2, 3, 4, 8), [0, 2, 4, 1]
+    with_it = apply_rope(x, *table, interleaved=True, positions=at)
+    assert launches == [1]
+    monkeypatch.setattr(rotate_cuda, "_has_triton", lambda: False)
+    without = apply_rope(x, *table, interleaved=True, positions=at)
+    assert launches == [1]
+    assert (with_it - without).abs().max() <= 5e-7
