@@ -126,8 +126,8 @@ def test_every_width_dtype_and_pairing(launches, interleaved, dtype, inverse, di
 
 
 @PAIRINGS
-@pytest.mark.parametrize("tokens", (1, 2, 15, 16, 17, 33, 130))
-@pytest.mark.parametrize("heads", (1, 3, 8, 17))
+@pytest.mark.parametrize("tokens", (1, 2, 15, 17, 32))
+@pytest.mark.parametrize("heads", (1, 3, 17))
 def test_tails_of_tokens_and_heads(launches, interleaved, tokens, heads):
     """Catches a mask at a tail: what lies behind each tensor must stay as it is."""
     width = 126
@@ -168,7 +168,7 @@ def test_loops_over_heads(monkeypatch, interleaved):
 @PAIRINGS
 @pytest.mark.parametrize("axis", (-2, -3))
 def test_any_strides(launches, interleaved, axis):
-    """Catches a stride taken for another: fused, transposed, reversed in order, spread, expanded."""
+    """Catches a stride taken for another: fused, transposed, spread, expanded."""
     table = tables([[7, 3, 9, 1, 2]], 12)
     fused = draw(2, 5, 4, 3, 16)
     parts = [fused[:, :, :, i] for i in range(3)]  # [2, 5, 4, 16] of one memory
@@ -299,8 +299,8 @@ def test_addresses_beyond_32_bits(axis):
 @PAIRINGS
 def test_a_position_outside_gives_nan_where_no_error_can_be_raised(monkeypatch, interleaved):
     """Catches a clamp, a wrap to the last row, and memory read outside the tables."""
-    room = [torch.cat([torch.full((2, 4), 9.0), t, torch.full((9, 4), 9.0)]) for t in tables(range(4), 8)]
-    table = [t[2:6] for t in room]  # what lies around them is no row
+    around = torch.full((3, 4), 9.0)  # memory there is, but no row
+    table = [torch.cat([around, t, around])[3:7] for t in tables(range(4), 8)]
     q, k = draw(2, 3, 5, 10), draw(2, 1, 5, 10, seed=1)
     positions = torch.tensor([[0, 4, 3, -1, 2], [1, 2**40, 2, 3, -(2**63)]])
     outside = (positions < 0) | (positions >= 4)
@@ -319,21 +319,22 @@ def test_a_position_outside_gives_nan_where_no_error_can_be_raised(monkeypatch, 
 def test_the_door_answers_before_the_kernel(launches):
     """Catches an illegal launch: each in a sentence, and nothing is written."""
     table, x = tables(range(4), 8), draw(2, 3, 4, 8)
-    for bad, error, sentence in (
-        (lambda: apply_rope(x, *table, interleaved=True, positions=[0, 1, 2, 4]), ValueError, "0 ... 3"),
-        (lambda: apply_rope(x.to("meta"), *table, interleaved=True), ValueError, "one device"),
-        (lambda: apply_rope(x.int(), *table, interleaved=True), TypeError, "floating dtype"),
-        (lambda: apply_rope(x.to(torch.float8_e5m2), *table, interleaved=True), TypeError, "floating dtype"),
-        (lambda: apply_rope(x.double(), *table, interleaved=True), TypeError, "must be float64"),
-        (lambda: apply_rope(x[:, :, :3], *table, interleaved=True), ValueError, "T = 3"),
-        (lambda: apply_rope(x[..., :6], *table, interleaved=True), ValueError, "at most"),
+    for bad, positions, error, sentence in (
+        (x, [0, 1, 2, 4], ValueError, "positions must lie in 0 ... 3"),
+        (x, [0, 1, 2, -1], ValueError, "positions must lie in 0 ... 3"),
+        (x.to("meta"), None, ValueError, "must be on one device, got meta and cpu"),
+        (x.int(), None, TypeError, "x must be of a floating dtype"),
+        (x.to(torch.float8_e5m2), None, TypeError, "x must be of a floating dtype"),
+        (x.double(), None, TypeError, "cos must be float64"),
+        (x[:, :, :3], None, ValueError, "cos must have T = 3"),
+        (x[..., :6], None, ValueError, "cos must have at most"),
     ):
         with pytest.raises(error, match=sentence):
-            bad()
+            apply_rope(bad, *table, interleaved=True, positions=positions)
     assert launches == []
     for shape in ((2, 3, 0, 8), (0, 3, 4, 8), (2, 0, 4, 8)):
         empty = draw(*shape)
-        rows = tables(range(shape[2]), 8)
+        rows = [t[: shape[2]] for t in table]
         assert apply_rope(empty, *rows, interleaved=True).shape == shape
     assert launches == []
     q, k = apply_rope_qk(draw(2, 0, 4, 8), x, *table, interleaved=True)
@@ -373,29 +374,29 @@ def test_the_gradient_is_the_rotation_back(launches, interleaved, dtype):
     assert k.grad is None or not k.grad.any()
 
 
+@quiet
 @PAIRINGS
 def test_gradients_of_every_order(interleaved):
     """Catches a backward that cannot be differentiated, or that knows no batches."""
-    table = [t.detach() for t in tables(range(5), 4, torch.float64)]
-    x = draw(2, 1, 3, 6, dtype=torch.float64).requires_grad_()
-    at = torch.tensor([4, 0, 2])
+    table = [t.detach() for t in tables(range(5), 2, torch.float64)]
+    at = torch.tensor([4, 2])
 
-    def rotation(x, k):
-        return apply_rope_qk(x, k, *table, interleaved=interleaved, positions=at)
+    def rotation(q, k):
+        return apply_rope_qk(q, k, *table, interleaved=interleaved, positions=at)
 
-    both = (x, draw(2, 2, 3, 6, dtype=torch.float64).requires_grad_())
-    assert torch.autograd.gradcheck(rotation, both, check_batched_grad=True)
-    assert torch.autograd.gradcheck(rotation, both, check_forward_ad=True)
-    assert torch.autograd.gradgradcheck(rotation, both)
-    stacked = torch.vmap(lambda x: rotation(x, both[1])[0])(x[None].detach())
-    assert torch.allclose(stacked[0], rotation(*both)[0])
+    q, k = (draw(1, h, 2, 4, dtype=torch.float64, seed=h).requires_grad_() for h in (1, 2))
+    assert torch.autograd.gradcheck(rotation, (q, k), check_batched_grad=True)
+    assert torch.autograd.gradcheck(rotation, (q, k), check_forward_ad=True, fast_mode=True)
+    assert torch.autograd.gradgradcheck(rotation, (q, k), fast_mode=True)
+    mapped = torch.vmap(lambda q: rotation(q, k)[0])(q[None].detach())
+    assert torch.allclose(mapped[0], rotation(q, k)[0])
 
 
 @PAIRINGS
 def test_tables_that_learn_take_the_formula(launches, interleaved):
     """Catches tables taken for constants."""
     cos, sin = (t.detach().requires_grad_() for t in tables(range(5), 4, torch.float64))
-    x, at = draw(2, 3, 6, dtype=torch.float64).requires_grad_(), torch.tensor([1, 1, 4])
+    x, at = draw(1, 3, 6, dtype=torch.float64).requires_grad_(), torch.tensor([1, 1, 4])
 
     def rotation(x, cos, sin):
         return apply_rope(x, cos, sin, interleaved=interleaved, positions=at)
@@ -527,7 +528,7 @@ def test_without_triton_the_formula_gives_the_same(monkeypatch, launches):
     table, x, at = tables(range(5), 8), draw(2, 3, 4, 8), [0, 2, 4, 1]
     with_it = apply_rope(x, *table, interleaved=True, positions=at)
     assert launches == [1]
-    monkeypatch.setattr(rotate_cuda, "_has_triton", lambda: False)
+    monkeypatch.setattr(rotate_cuda, "HAS_TRITON", False)
     without = apply_rope(x, *table, interleaved=True, positions=at)
     assert launches == [1]
     assert (with_it - without).abs().max() <= 5e-7

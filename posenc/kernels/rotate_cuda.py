@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import torch
 from torch.autograd import forward_ad
 
 from posenc.kernels.rotate_torch import formula, rows_or_nan
+
+HAS_TRITON = find_spec("triton") is not None
+"""Whether triton is installed; it is imported when the first CUDA tensor is turned."""
 
 _TILE = 1024
 """Most pairs that a program of 128 threads holds at once: 128-bit accesses of 16-bit numbers."""
@@ -44,7 +48,7 @@ def runs(xs: Tensors, cos: torch.Tensor, sin: torch.Tensor) -> bool:
     Not where tables get gradients, under vmap and forward-mode derivatives, for subclasses, in
     exported programs, and without triton: there the formula stands, and gives the same.
     """
-    if not _has_triton() or torch.compiler.is_exporting():
+    if not HAS_TRITON or torch.compiler.is_exporting():
         return False
     if torch.is_grad_enabled() and (cos.requires_grad or sin.requires_grad):
         return False
@@ -54,15 +58,6 @@ def runs(xs: Tensors, cos: torch.Tensor, sin: torch.Tensor) -> bool:
     if not all(type(x) in (torch.Tensor, torch.nn.Parameter) for x in everything):
         return False
     return torch.compiler.is_compiling() or not any(x.is_neg() for x in everything)
-
-
-@torch.compiler.assume_constant_result  # a graph sees the answer, not the import
-def _has_triton() -> bool:
-    try:
-        import triton  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 def rotate(
@@ -287,7 +282,7 @@ def _run(q: _Operand, k: _Operand | None, interleaved: bool, inverse: bool) -> N
     groups = q_groups - (-k_heads // share)
     programs = -(-tokens // sizes.tokens) * groups * batch
     rows = q.cos if q.rows is None else q.rows
-    arguments = [q.x, q.out, k.x, k.out, q.cos, q.sin, rows]
+    arguments: list[Any] = [q.x, q.out, k.x, k.out, q.cos, q.sin, rows]
     for axes, pair in ((q.axes, q), (k.axes, k)):
         (_, x_batch, y_batch, _), (_, x_head, y_head, _) = axes
         arguments += [x_batch, x_head, *pair.x.stride()[-2:]]
@@ -314,4 +309,5 @@ def _run(q: _Operand, k: _Operand | None, interleaved: bool, inverse: bool) -> N
             INTERLEAVED=interleaved,
             INVERSE=inverse,
             num_warps=sizes.warps,
+            enable_fp_fusion=True,
         )

@@ -34,6 +34,7 @@ def rotate(
     batch = (program // blocks // groups).to(tl.int64)
     tile = tl.arange(0, TOKENS * HEADS)
     token = (program % blocks * TOKENS + tile % TOKENS).to(tl.int64)
+    head = (group * HEADS * LOOP + tile // TOKENS).to(tl.int64)
     if group < q_groups:
         turn(
             q + batch * q_batch, q_head, q_token, q_channel,
@@ -41,7 +42,7 @@ def rotate(
             cos + batch * table_batch, sin + batch * table_batch,
             table_head, table_token, table_pair, length,
             rows + batch * rows_batch, rows_head, rows_token,
-            token, tokens, (group * HEADS * LOOP + tile // TOKENS).to(tl.int64), q_heads,
+            token, tokens, head, q_heads,
             HALF, PAIRS, Q_REST, HEADS, LOOP, GATHER, PER_HEAD, INTERLEAVED, INVERSE,
         )  # fmt: skip
     else:
@@ -51,7 +52,7 @@ def rotate(
             cos + batch * table_batch, sin + batch * table_batch,
             table_head, table_token, table_pair, length,
             rows + batch * rows_batch, rows_head, rows_token,
-            token, tokens, ((group - q_groups) * HEADS * LOOP + tile // TOKENS).to(tl.int64), k_heads,
+            token, tokens, head - q_groups * HEADS * LOOP, k_heads,
             HALF, PAIRS, K_REST, HEADS, LOOP, GATHER, PER_HEAD, INTERLEAVED, INVERSE,
         )  # fmt: skip
 

@@ -38,6 +38,7 @@ BOUND, TIE, LAUNCH = 1.05, 1.03, 1.2
 
 Shapes = dict[str, tuple[int, ...]]
 Way = Callable[[], object]
+Ways = tuple[dict[str, Way], dict[str, str]]
 
 
 def drawn(shapes: Shapes, device: str, tokens_first: bool = False) -> list[torch.Tensor]:
@@ -94,7 +95,7 @@ def candidates(
     return found, left
 
 
-def forward(shapes: Shapes, device: str, interleaved: bool) -> tuple[dict[str, Way], dict[str, str]]:
+def forward(shapes: Shapes, device: str, interleaved: bool) -> Ways:
     """Ways to rotate q and k; a copy of both first."""
     chosen, left = candidates(shapes, device, interleaved)
     q, k = drawn(shapes, device)
@@ -113,7 +114,7 @@ def forward(shapes: Shapes, device: str, interleaved: bool) -> tuple[dict[str, W
     return ways, left
 
 
-def backward(shapes: Shapes, device: str, interleaved: bool) -> tuple[dict[str, Way], dict[str, str]]:
+def backward(shapes: Shapes, device: str, interleaved: bool) -> Ways:
     """Ways to bring gradients of q and k back; a copy of both first."""
     chosen, left = candidates(shapes, device, interleaved)
     q, k = drawn(shapes, device)
@@ -138,7 +139,7 @@ def backward(shapes: Shapes, device: str, interleaved: bool) -> tuple[dict[str, 
     return ways, left
 
 
-def decode(shapes: Shapes, device: str, interleaved: bool) -> tuple[dict[str, Way], dict[str, str]]:
+def decode(shapes: Shapes, device: str, interleaved: bool) -> Ways:
     """One token for each row of a batch, its position looked up; an empty kernel first."""
     q, k = drawn(shapes, device)
     table = rope_tables(range(4096), frequencies(q.shape[3]), device=device)

@@ -43,7 +43,7 @@ def formula(q: torch.Tensor, k: torch.Tensor, cos: Any, sin: Any, interleaved: b
 
 
 def posenc_way(cos: torch.Tensor, sin: torch.Tensor, interleaved: bool) -> Rotation:
-    """This package."""
+    """Rotate by this package."""
     return Rotation(lambda q, k: apply_rope_qk(q, k, cos, sin, interleaved=interleaved))
 
 
@@ -96,7 +96,7 @@ def flashinfer_way(cos: torch.Tensor, sin: torch.Tensor, interleaved: bool) -> R
     cache = torch.cat([cos, sin], -1)
 
     def turn(q: torch.Tensor, k: torch.Tensor) -> Pair:
-        batch, heads, tokens, dim = q.shape
+        batch, _, tokens, dim = q.shape
         flat = [x.transpose(1, 2).reshape(batch * tokens, -1) for x in (q, k)]
         at = torch.arange(tokens, device=q.device).repeat(batch)
         found = apply_rope_with_cos_sin_cache(at, *flat, dim, cache, is_neox=not interleaved)

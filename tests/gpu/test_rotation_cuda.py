@@ -106,7 +106,8 @@ def test_the_device_agrees_with_the_cpu(interleaved):
     """Catches a kernel and a formula that do not mean the same: many tokens, a partial width."""
     q, k = draw(2, 4, 1000, 80), draw(2, 2, 1000, 80, seed=1)
     f = frequencies(40)
-    there = apply_rope_qk(q, k, *rope_tables(range(1000), f, device="cuda"), interleaved=interleaved)
+    table = rope_tables(range(1000), f, device="cuda")
+    there = apply_rope_qk(q, k, *table, interleaved=interleaved)
     table = rope_tables(range(1000), f, device="cpu")
     here = apply_rope_qk(q.cpu(), k.cpu(), *table, interleaved=interleaved)
     for t, h in zip(there, here, strict=True):
@@ -124,7 +125,8 @@ def test_non_contiguous(launches, interleaved, dtype):
     turned = draw(64, 4, 2, 5, dtype=dtype).permute(2, 1, 3, 0)
     shared = draw(1, 1, 5, 64, dtype=dtype).expand(2, 4, 5, 64)
     for a, b in ((q, k), (spread, turned), (shared, v)):
-        for y, x in zip(apply_rope_qk(a, b, cos, sin, interleaved=interleaved), (a, b), strict=True):
+        found = apply_rope_qk(a, b, cos, sin, interleaved=interleaved)
+        for y, x in zip(found, (a, b), strict=True):
             close(y, oracle(x, cos, sin, interleaved), x)
     right, kept = [oracle(x, cos, sin, interleaved) for x in (q, k)], v.clone()
     apply_rope_qk(q, k, cos, sin, interleaved=interleaved, out=(q, k))
