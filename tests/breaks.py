@@ -436,7 +436,7 @@ BREAKS = (
     Break(
         "GPU: a stride",
         TRITON,
-        swap("target = y + (head * y_head", "target = y + (head * x_head"),
+        swap("source = x + (head * x_head", "source = x + (head * y_head"),
         interpreted("test_any_strides"),
     ),
     Break(

@@ -54,27 +54,24 @@ def compiled_way(cos: torch.Tensor, sin: torch.Tensor, interleaved: bool) -> Rot
 
 
 def transformers_way(cos: torch.Tensor, sin: torch.Tensor, interleaved: bool) -> Rotation | None:
-    """Transformers' function for Llama, with tables in the dtype of q, as its models have them."""
+    """Transformers' function for Llama, with tables in bfloat16, as its models have them."""
     if interleaved:
         return None
     from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
-    wide = [torch.cat([t, t], -1)[None] for t in (cos, sin)]
-
-    def turn(q: torch.Tensor, k: torch.Tensor) -> Pair:
-        c, s = (t.to(q.dtype) for t in wide)
-        return apply_rotary_pos_emb(q, k, c, s)  # type: ignore[no-any-return]
-
-    return Rotation(turn)
+    wide = [torch.cat([t, t], -1).to(torch.bfloat16)[None] for t in (cos, sin)]
+    return Rotation(lambda q, k: apply_rotary_pos_emb(q, k, *wide))
 
 
 def flash_attention_way(cos: torch.Tensor, sin: torch.Tensor, interleaved: bool) -> Rotation:
     """flash-attention's Triton kernel, once for q and once for k."""
     from flash_attn.layers.rotary import apply_rotary_emb
 
+    tables = [t.to(torch.bfloat16) for t in (cos, sin)]  # it wants them in the dtype of x
+
     def one(x: torch.Tensor) -> torch.Tensor:
-        found: torch.Tensor = apply_rotary_emb(x.transpose(1, 2), cos, sin, interleaved=interleaved)
-        return found.transpose(1, 2)
+        found = apply_rotary_emb(x.transpose(1, 2), *tables, interleaved=interleaved)
+        return found.transpose(1, 2)  # type: ignore[no-any-return]
 
     return Rotation(lambda q, k: (one(q), one(k)), tokens_first=True)
 
@@ -94,12 +91,17 @@ def flashinfer_way(cos: torch.Tensor, sin: torch.Tensor, interleaved: bool) -> R
     from flashinfer.rope import apply_rope_with_cos_sin_cache
 
     cache = torch.cat([cos, sin], -1)
+    rows = torch.arange(len(cos), device=cos.device)
+    positions: dict[int, torch.Tensor] = {}
 
     def turn(q: torch.Tensor, k: torch.Tensor) -> Pair:
         batch, _, tokens, dim = q.shape
         flat = [x.transpose(1, 2).reshape(batch * tokens, -1) for x in (q, k)]
-        at = torch.arange(tokens, device=q.device).repeat(batch)
-        found = apply_rope_with_cos_sin_cache(at, *flat, dim, cache, is_neox=not interleaved)
+        if batch not in positions:
+            positions[batch] = rows.repeat(batch)
+        found = apply_rope_with_cos_sin_cache(
+            positions[batch], *flat, dim, cache, is_neox=not interleaved
+        )
         turned = [x.view(batch, tokens, -1, dim).transpose(1, 2) for x in found]
         return turned[0], turned[1]
 

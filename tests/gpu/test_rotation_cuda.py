@@ -75,7 +75,7 @@ def test_float32_rope_tables_are_those_of_the_cpu():
     for span in (range(131072), range(2**31 - 1000, 2**31 + 130072)):
         here, there = rope_tables(span, f, device="cpu"), rope_tables(span, f, device="cuda")
         differ = sum(int((t.cpu() != h).sum()) for h, t in zip(here, there, strict=True))
-        assert differ <= 1 + sum(h.numel() for h in here) // 10**7
+        assert differ <= sum(h.numel() for h in here) // 10**7
     here = rope_tables(torch.tensor(FAR), f)
     there = rope_tables(torch.tensor(FAR, device="cuda"), f)
     for h, t in zip(here, there, strict=True):
@@ -83,8 +83,15 @@ def test_float32_rope_tables_are_those_of_the_cpu():
 
 
 @PAIRINGS
-@DTYPES
-@pytest.mark.parametrize(("dim", "width"), [(128, 128), (64, 64), (256, 256), (80, 80), (96, 24)])
+@pytest.mark.parametrize(
+    ("dtype", "dim", "width"),
+    [
+        (torch.float32, 128, 128),
+        (torch.float16, 128, 128),
+        *((torch.bfloat16, *sizes) for sizes in [(128, 128), (64, 64), (256, 256)]),
+        *((torch.bfloat16, *sizes) for sizes in [(80, 80), (96, 24)]),
+    ],
+)
 def test_one_rounding_at_any_position(launches, interleaved, dtype, dim, width):
     """Catches 16-bit arithmetic, two roundings, angles that float32 cannot hold."""
     positions = torch.tensor(FAR)
