@@ -18,10 +18,10 @@ import json, re, sys
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from posenc.kernels import rotate_cuda, rotate_triton
+from posenc.kernels import launch_triton, rotate_triton
 
 COUNTS = ("tokens", "q_heads", "k_heads", "q_groups", "groups", "length")
-sizes = rotate_cuda.plan(64, 8192, 32, 4)
+sizes = launch_triton.plan(64, 8192, 32, 4)
 usual = {
     "HALF": 64, "PAIRS": 64, "Q_REST": 0, "K_REST": 0, "GATHER": False, "PER_HEAD": False,
     "TOKENS": sizes.tokens, "HEADS": sizes.heads, "LOOP": sizes.loop, "INVERSE": False,

@@ -1,7 +1,7 @@
 """The rotation as one Triton kernel: queries and keys are read once, turned, and written once.
 
-Only what runs on the GPU is here. `posenc.kernels.rotate_cuda` chooses the sizes, launches the
-kernel, and is what torch sees; nothing else imports this file, which imports triton.
+Only what runs on the GPU is here. `posenc.kernels.launch_triton` chooses the sizes and launches
+the kernel; nothing else imports this file, which imports triton.
 
 A program turns a tile of TOKENS tokens times HEADS heads, and then LOOP - 1 more such tiles of the
 next heads by the same cosines and sines. Strides are in elements; what is written in capitals is

@@ -28,7 +28,7 @@ import torch
 from gpu_peers import MAKERS, Rotation, formula, versions
 
 from posenc import apply_rope_qk, frequencies, rope_tables
-from posenc.kernels import rotate_cuda
+from posenc.kernels import launch_triton
 
 PREFILL = {"q": (4, 32, 8192, 128), "k": (4, 8, 8192, 128)}
 DECODE = {"q": (8, 32, 1, 128), "k": (8, 8, 1, 128)}
@@ -235,17 +235,17 @@ def moved(shapes: Shapes) -> int:
 
 def plans(shapes: Shapes, rounds: int, device: str) -> list[dict[str, Any]]:
     """The forward rows again, with other sizes of tiles."""
-    found, usual = [], rotate_cuda.plan
+    found, usual = [], launch_triton.plan
     for tokens, loop, warps in itertools.product((8, 16, 32, 64), (1, 2, 4, 8), (4, 8)):
-        sizes = rotate_cuda.Plan(tokens, 1, loop, warps)
-        rotate_cuda.plan = lambda *_, sizes=sizes: sizes
+        sizes = launch_triton.Plan(tokens, 1, loop, warps)
+        launch_triton.plan = lambda *_, sizes=sizes: sizes
         ratios = {}
         for pairing, interleaved in PAIRINGS.items():
             ways, _ = forward(shapes, device, interleaved)
             few = {name: ways[name] for name in ("copy", "posenc out")}
             ratios[pairing] = measure(few, rounds, device, moved(shapes))["posenc out"]["ratio"]
         found.append({**sizes._asdict(), **ratios})
-    rotate_cuda.plan = usual
+    launch_triton.plan = usual
     return found
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from posenc import apply_rope, apply_rope_qk, frequencies, rope_tables
-from posenc.kernels import rotate_cuda
+from posenc.kernels import launch_triton
 
 PAIRINGS = pytest.mark.parametrize("interleaved", (False, True), ids=("half", "interleaved"))
 DTYPES = pytest.mark.parametrize("dtype", (torch.float32, torch.bfloat16, torch.float16), ids=str)
@@ -27,13 +27,13 @@ def quiet(test):
 @pytest.fixture
 def launches(monkeypatch):
     """Count the launches of the kernel."""
-    counted, run = [], rotate_cuda._run
+    counted, run = [], launch_triton._run
 
     def counting(q, k, *how):
         counted.append(1 if k is None else 2)
         return run(q, k, *how)
 
-    monkeypatch.setattr(rotate_cuda, "_run", counting)
+    monkeypatch.setattr(launch_triton, "_run", counting)
     return counted
 
 

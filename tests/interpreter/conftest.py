@@ -10,7 +10,7 @@ import os
 import pytest
 
 import posenc.kernels
-from posenc.kernels import rotate_cuda
+from posenc.kernels import launch_triton
 
 REASON = None
 if importlib.util.find_spec("triton") is None:
@@ -30,11 +30,11 @@ def launches(monkeypatch):
     """Send CPU tensors the way of CUDA tensors, and count the launches: 2 for q and k in one."""
     monkeypatch.setattr(posenc.kernels, "_on_gpu", lambda x: True)
     monkeypatch.setattr(posenc.rotary, "quick", lambda *_: None)  # plain CPU tensors
-    counted, run = [], rotate_cuda._run
+    counted, run = [], launch_triton._run
 
     def counting(q, k, *how):
         counted.append(1 if k is None else 2)
         return run(q, k, *how)
 
-    monkeypatch.setattr(rotate_cuda, "_run", counting)
+    monkeypatch.setattr(launch_triton, "_run", counting)
     return counted

@@ -8,7 +8,7 @@ import torch
 from turned import PAIRINGS, close, draw, oracle, tables
 
 from posenc import _rotation, apply_rope, apply_rope_qk
-from posenc.kernels import rotate_cuda
+from posenc.kernels import launch_triton
 
 DTYPES = pytest.mark.parametrize(
     "dtype", (torch.float32, torch.bfloat16, torch.float16, torch.float64), ids=str
@@ -64,7 +64,7 @@ def test_tails_of_tokens_and_heads(launches, interleaved, tokens, heads):
 @PAIRINGS
 def test_loops_over_heads(monkeypatch, interleaved):
     """Catches a step to the next heads, in a launch so large that programs turn several tiles."""
-    monkeypatch.setattr(rotate_cuda, "_MANY", 0)
+    monkeypatch.setattr(launch_triton, "_MANY", 0)
     q, k = draw(2, 11, 9, 16), draw(2, 3, 9, 16, seed=1)
     for table in (tables(range(9), 16), tables(range(18), 16)):
         rows = [t.reshape(-1, 9, 8) for t in table]
@@ -169,6 +169,18 @@ def test_tables_of_any_strides(interleaved):
         oracle(x[:, :, :2], *rows, interleaved),
         x,
     )
+
+
+def test_views_that_negate(launches):
+    """Catches a sign that torch keeps beside the memory, for inputs and for outputs."""
+    table, x = tables(range(4), 8), draw(2, 3, 4, 8)
+    right = oracle(x, *table, True)
+    close(apply_rope(torch._neg_view(-x), *table, interleaved=True), right, x)
+    assert launches == []  # the formula
+    memory = torch.empty_like(x)
+    apply_rope(x, *table, interleaved=True, out=torch._neg_view(memory))
+    close(-memory, right, x)
+    assert launches == [1]
 
 
 def test_queries_and_keys_that_do_not_fit_one_launch(launches):
