@@ -82,6 +82,19 @@ def test_larger_bases_may_be_worse():
 
 
 @pytest.mark.equation("eq-base-criterion")
+@pytest.mark.parametrize(
+    ("base", "reach"),
+    ((4300, 1077), (16000, 2724), (12000, 1554), (27000, 4079), (84000, 8592), (310000, 12223)),
+)
+def test_published_bounds_reach_as_far_as_the_chapter_says(base, reach):
+    """Catches a reach that depends on how the sums are formed."""
+    omega = frequencies(128, float(base))
+    for f in (library_sums(omega, reach + 1), plain_sums(omega.omega, reach + 1)):
+        assert np.flatnonzero(f < 0).tolist() == [reach]
+    assert exact_sum(reach, base, 128) < 0
+
+
+@pytest.mark.equation("eq-base-criterion")
 @pytest.mark.parametrize(("dim", "first"), ((64, 725), (80, 1159), (96, 1046), (256, 2653)))
 def test_first_negative_distance_depends_on_the_width_of_the_head(dim, first):
     """Catches a bound that is carried from one head width to another."""
