@@ -16,7 +16,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posenc import Frequencies, context, frequencies, rope_tables, wavelengths
+from posenc import Frequencies, apply_rope, context, frequencies, rope_tables, wavelengths
 
 GOLDEN = json.loads(Path(__file__).with_name("golden.json").read_text())["context"]
 LLAMA_2 = {"base": 10000.0, "original_max_position_embeddings": 4096}
@@ -225,10 +225,19 @@ def test_dynamic_at_factor_one_is_the_papers():
 
 @pytest.mark.parametrize(
     ("length", "base", "low", "high"),
-    [(4096, 1e4, 20, 46), (2048, 1e4, 16, 41), (32768, 1e6, 23, 40)],
+    [
+        (4096, 1e4, 20, 46),
+        (2048, 1e4, 16, 41),
+        (16384, 1e4, 30, 55),
+        (32768, 1e6, 23, 40),
+        (8192, 5e5, 18, 35),
+    ],
 )
 def test_yarn_keeps_fast_hands_and_slows_slow_ones(length, base, low, high):
-    """Catches a ramp off by a pair: 21 pairs of Llama 2 are left alone, 18 fully slowed down."""
+    """Catches a ramp off by a pair: 21 pairs of Llama 2 are left alone, 18 fully slowed down.
+
+    The first pair fully slowed down is half the critical dimension: 92, 82, 110, 70.
+    """
     rule = {"base": base, "factor": 16.0}
     f = context.yarn(128, **rule, original_max_position_embeddings=length)
     kept, slowed = frequencies(128, base).turns, context.linear(128, **rule).turns
@@ -372,6 +381,10 @@ def test_the_factor_reaches_cosines_and_sines_once():
     f = context.yarn(8, **LLAMA_2, factor=16.0)
     cos, sin = rope_tables([0, 7], f, dtype=np.float64)
     np.testing.assert_allclose(np.hypot(cos, sin), 1.2772588722239782, rtol=1e-15)
+    q = np.random.default_rng(0).normal(size=(2, 8))
+    turned = apply_rope(q, cos, sin, interleaved=True)
+    logits = (turned**2).sum(-1) / (q**2).sum(-1)
+    np.testing.assert_allclose(logits, 1.6313902267, rtol=1e-9)
 
 
 def test_integers_and_floats_are_one_number():
@@ -399,7 +412,7 @@ def test_callers_and_threads_disturb_no_rule():
 
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script_method:DeprecationWarning")
-def test_tracing_a_rule_is_refused_with_the_way_out():
+def test_tracing_a_rule_is_refused_with_the_way_out_or_breaks_the_graph():
     """Catches an error from inside the tracer, which cannot follow mpmath."""
 
     def scaled(x):
@@ -407,6 +420,7 @@ def test_tracing_a_rule_is_refused_with_the_way_out():
 
     with pytest.raises(Exception, match="frequencies cannot be computed while torch traces"):
         torch.compile(scaled, backend="eager", fullgraph=True)(torch.ones(2))
+    assert torch.compile(scaled, backend="eager")(torch.ones(2)).tolist() == [4, 4]
 
 
 FITTING = {
