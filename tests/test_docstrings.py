@@ -35,10 +35,6 @@ BEFORE_THEIR_CHAPTER = {  # no page has numbered their equations yet
     "pairing_permutation",
     "rope_tables",
     "RotaryEmbedding",
-    "decode",
-    "evict",
-    "from_attention_mask",
-    "packed",
     "zigzag",
 }
 
