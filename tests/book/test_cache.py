@@ -171,12 +171,13 @@ def test_the_readings_agree_in_the_window_and_their_mixtures_do_not(rng, interle
 def test_typical_error_of_an_offset_is_what_the_chapter_prints():
     """Catches a formula that lost the factor 2, or sines of whole angles."""
     rng = np.random.default_rng(1)
-    q, k = rng.normal(size=(2, 200_000, 16))
+    q, k = rng.normal(size=(2, 200_000, 1, 16))
     for delta, base in ((1, 10000.0), (7, 10000.0), (1000, 100.0)):
         omega = frequencies(16, base).omega
         formula = math.sqrt(2 / 16 * sum(4 * math.sin(delta * w / 2) ** 2 for w in omega))
         cos, sin = phases([0, delta], frequencies(16, base), dtype=np.float64)
         off = [
-            (apply_rope(q, cos[[p]], sin[[p]], interleaved=True) * k).sum(-1) / 4 for p in (0, 1)
+            (apply_rope(q, cos[[row]], sin[[row]], interleaved=True) * k).sum(-1) / 4
+            for row in (0, 1)
         ]
         assert abs((off[1] - off[0]).std() / formula - 1) < 0.01
