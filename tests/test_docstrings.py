@@ -31,8 +31,6 @@ TORCH_MODULES = (
 BEFORE_THEIR_CHAPTER = {  # no page has numbered their equations yet
     "apply_rope",
     "apply_rope_qk",
-    "convert_qk_weight",
-    "pairing_permutation",
     "rope_tables",
     "RotaryEmbedding",
     "decode",
