@@ -89,8 +89,7 @@ def convert_qk_weight(
 
     Notes
     -----
-    Equation ``eq-weight-conversion`` of the book; with ``rotary_dim``, the first channels of
-    ``eq-partial-rotary``.
+    Equation ``eq-weight-conversion`` of the book.
     Convert queries and keys, weights and biases, and LoRA's B, whose rows are the same channels:
     scores stay as they are only if all are converted, once. Values are never converted. A model
     of pairs (i, i + d/2) converted so runs at the speed of the other pairing on a CPU.
