@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from transformers import AttentionInterface, AttentionMaskInterface, AutoConfig, AutoModel
 from transformers.masking_utils import eager_mask
 
-POSITION, TOKENS = 1000, 400
+POSITION, TOKENS = 1000, 300  # twice 300 queries are more than the widest head
 MODELS = {
     "codegen": "CodeGen",
     "cohere": "Command R",
@@ -74,6 +74,8 @@ SMALL = {
     "vocab_size": TOKENS,
     "intermediate_size": 16,
     "moe_intermediate_size": 16,
+    "num_experts": 16,
+    "num_local_experts": 16,
     "q_lora_rank": 256,
     "pad_token_id": None,
     "bos_token_id": None,
@@ -170,7 +172,7 @@ def survey(kind: str) -> dict[str, Any]:
         False: np.roll(channels, half),
     }
     (interleaved,) = (way for way, expected in ways.items() if (partner == expected).all())
-    sine = -rotation[channels[0], partner[0]] / math.sin(POSITION)  # pair 0 turns by 1 radian a token
+    sine = -rotation[channels[0], partner[0]] / math.sin(POSITION)  # pair 0: 1 radian a token
     first, last = int(channels[0]), int(channels[-1]) + 1
     where = "all" if len(channels) == width else "first" if last == len(channels) else "last"
     if last - first != len(channels):

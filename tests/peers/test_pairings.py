@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from survey_pairings import MODELS, POSITION, TOKENS, small_model, survey
+from survey_pairings import MODELS, POSITION, TOKENS, Caught, small_model, survey
 from transformers.models.deepseek_v32 import modeling_deepseek_v32
 
 STORED = json.loads((Path(__file__).parents[2] / "book/data/pairings.json").read_text())
@@ -39,7 +39,7 @@ def test_a_pairing_belongs_to_a_module(monkeypatch):
 
     monkeypatch.setattr(modeling_deepseek_v32, "apply_rotary_pos_emb", recording)
     ids = torch.arange(TOKENS)[None]
-    with torch.no_grad():
+    with torch.no_grad(), pytest.raises(Caught):
         model(input_ids=ids, position_ids=torch.full_like(ids, POSITION), use_cache=False)
     ((before, after),) = caught
     sides = (y.reshape(-1, y.shape[-1]).numpy() for y in (before, after))
