@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from survey_pairings import MODELS, POSITION, TOKENS, Caught, small_model, survey
+from survey_pairings import (
+    MODELS,
+    POSITION,
+    TOKENS,
+    Caught,
+    order_of,
+    queries,
+    small_model,
+    survey,
+)
 from transformers.models.deepseek_v32 import modeling_deepseek_v32
 
 STORED = json.loads((Path(__file__).parents[2] / "book/data/pairings.json").read_text())
@@ -48,3 +57,11 @@ def test_a_pairing_belongs_to_a_module(monkeypatch):
     assert partner == len(rotation) // 2
     assert abs(rotation[0, partner] + math.sin(POSITION)) < 1e-5
     assert survey("deepseek_v32")["interleaved"]
+
+
+def test_an_output_in_another_order_is_no_other_pairing():
+    """Kind A. DeepSeek-V3 reads neighbours and hands on halves: the book's third listing."""
+    order = order_of(*queries(small_model("deepseek_v3"), 0))
+    passed, turned = order[:128], order[128:]
+    assert (passed == np.arange(128)).all()
+    assert (turned == 128 + np.r_[0:64:2, 1:64:2]).all()
