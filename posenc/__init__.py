@@ -1,5 +1,6 @@
 """Positional encodings with exact phases: the tested core of the textbook *Waves That Count*."""
 
+from posenc import context as context
 from posenc import learned as learned
 from posenc import positions as positions
 from posenc._frequencies import Frequencies

@@ -20,8 +20,15 @@ MODULES = (
     "posenc.rotary",
     "posenc.pairing",
 )
-# public under the name of posenc.learned or posenc.positions
-WITH_PREFIX = ("posenc.learned", "posenc.positions", "posenc._cache")
+# public under the name of posenc.learned, posenc.positions or posenc.context
+WITH_PREFIX = (
+    "posenc.learned",
+    "posenc.positions",
+    "posenc._cache",
+    "posenc.context._stretch",
+    "posenc.context._yarn",
+    "posenc.context._families",
+)
 TORCH_MODULES = (
     "posenc.modules.sinusoidal",
     "posenc.modules.learned",
@@ -29,15 +36,19 @@ TORCH_MODULES = (
     "posenc.modules.rotary",
 )
 BEFORE_THEIR_CHAPTER = {  # no page has numbered their equations yet
-    "apply_rope",
-    "apply_rope_qk",
-    "rope_tables",
-    "RotaryEmbedding",
     "decode",
     "evict",
     "from_attention_mask",
     "packed",
     "zigzag",
+    "dynamic",
+    "linear",
+    "llama3",
+    "longrope",
+    "ntk",
+    "proportional",
+    "yarn",
+    "yarn_paper",
 }
 
 
@@ -93,7 +104,7 @@ def test_everything_public_is_listed_and_documented():
         assert inspect.getdoc(getattr(posenc, name))
     public = {name for module in MODULES for name in defined_in(module)}
     internal = {
-        "geometric",
+        "powers",
         "spectrum",
         "tables",
         "takes_fast_way",
