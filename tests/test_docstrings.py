@@ -36,10 +36,6 @@ TORCH_MODULES = (
     "posenc.modules.rotary",
 )
 BEFORE_THEIR_CHAPTER = {  # no page has numbered their equations yet
-    "decode",
-    "evict",
-    "from_attention_mask",
-    "packed",
     "zigzag",
     "dynamic",
     "linear",
