@@ -36,8 +36,6 @@ TORCH_MODULES = (
     "posenc.modules.rotary",
 )
 BEFORE_THEIR_CHAPTER = {  # no page has numbered their equations yet
-    "convert_qk_weight",
-    "pairing_permutation",
     "zigzag",
     "dynamic",
     "linear",
