@@ -1,0 +1,298 @@
+"""What a configuration says about one kind of layer, before any frequency is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from posenc._door import kind, positive_float, whole_number
+from posenc.checkpoints.families import FAMILIES, Family, Rotation
+from posenc.checkpoints.loading import PREFIXES, load
+from posenc.checkpoints.rope_types import ORIGINAL, PARAMETERS, meant, rope_type
+
+BOXES = ("rope_scaling", "rope_parameters")
+
+
+@dataclass
+class Reading:
+    """The part of a configuration that holds for one kind of layer.
+
+    Attributes
+    ----------
+    model_type : str
+        Key of its family.
+    layer_type : str, optional
+        The kind of layer, where a configuration has several.
+    rope_type : str
+        The rule of these layers.
+    found : dict
+        The whole configuration.
+    rule : dict
+        The rope dictionary of these layers; null values are left out.
+    nulls : set of str
+        Its keys with null values.
+    rotation : Rotation
+        What the family falls back on.
+    thetas : set of float
+        Bases of all kinds of layers.
+    source : dict of str to str
+        Where each value came from, filled as values are read.
+    """
+
+    model_type: str
+    layer_type: str | None
+    rope_type: str
+    found: dict[str, Any]
+    rule: dict[str, Any]
+    nulls: set[str]
+    rotation: Rotation
+    thetas: set[float]
+    source: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def family(self) -> Family:
+        """What the code of this ``model_type`` does."""
+        return FAMILIES[self.model_type]
+
+    def agreed(self, name: str, values: Mapping[str, Any], default: Any = None) -> Any:
+        """Return the one value that several keys give, and note which key gave it.
+
+        Raises
+        ------
+        ValueError
+            If two keys give different values, or none gives one and there is no default.
+        """
+        given = {where: value for where, value in values.items() if value is not None}
+        first = next(iter(given), "")
+        for where, value in given.items():
+            if value != given[first]:
+                raise ValueError(
+                    f"{where} is {value} and {first} is {given[first]}: one of them is wrong"
+                )
+        if given:
+            self.source[name] = first
+            return given[first]
+        if default is None:
+            raise ValueError(f"{' or '.join(values)} is missing")
+        self.source[name] = f"default of model_type {self.model_type!r}"
+        return default
+
+    def length(self) -> int:
+        """Tokens that the configuration allows: ``max_position_embeddings``."""
+        names = ("max_position_embeddings", "n_positions", "seq_length")
+        values = {name: self.found.get(name) for name in names}
+        inside = self.rule.get("max_position_embeddings")
+        if inside is not None:
+            values[inside_of("max_position_embeddings")] = inside
+        value = self.agreed("max_position_embeddings", values, self.family.length)
+        return whole_number("max_position_embeddings", value, at_least=1)
+
+    def original(self) -> int:
+        """Tokens of the first training: ``original_max_position_embeddings``, or `length`."""
+        values = {
+            inside_of(ORIGINAL): self.rule.get(ORIGINAL),
+            ORIGINAL: self.found.get(ORIGINAL),
+        }
+        scaled = ORIGINAL in PARAMETERS[self.rope_type]
+        default = self.family.original if scaled else None
+        if default is None and all(value is None for value in values.values()):
+            self.source[ORIGINAL] = "max_position_embeddings"
+            return self.length()
+        value = whole_number(ORIGINAL, self.agreed(ORIGINAL, values, default), at_least=1)
+        if self.rope_type == "dynamic" and value != self.length():
+            raise ValueError(
+                f"{ORIGINAL} is {value}, but rope_type 'dynamic' starts from "
+                f"max_position_embeddings, which is {self.length()}"
+            )
+        return value
+
+    def parts(self) -> dict[str, float]:
+        """Parts of a head that the configuration gives, by key."""
+        values = {
+            inside_of("partial_rotary_factor"): self.rule.get("partial_rotary_factor"),
+            "partial_rotary_factor": self.found.get("partial_rotary_factor"),
+        }
+        if "rotary_pct" in self.family.reads:
+            values["rotary_pct"] = self.found.get("rotary_pct")
+        given = {
+            key: positive_float("partial_rotary_factor", value)
+            for key, value in values.items()
+            if value is not None
+        }
+        for key, part in given.items():
+            if part > 1:
+                raise ValueError(f"{key} must be at most 1, got {part}")
+        return given
+
+    def base(self) -> float:
+        """Base of the frequencies: ``rope_theta`` under each of its names."""
+        if self.family.fixed:
+            self.source["base"] = f"fixed in the code of model_type {self.model_type!r}"
+            return self.rotation.base
+        names = [self.rotation.name, *(n for n in self.family.reads if n == "rotary_emb_base")]
+        values = {inside_of("rope_theta"): self.rule.get("rope_theta")}
+        for name in filter(None, names):
+            value = self.found.get(name)
+            inside = self.rule.get("rope_theta")
+            if inside is None or value == inside or value not in self.thetas:
+                values[name] = value  # else it is the base of another kind of layer
+        base = positive_float(
+            "rope_theta", self.agreed("base", values, self.rotation.base)
+        )
+        ratio = self.found.get("rope_ratio")
+        if ratio is not None:
+            self.source["base"] += ", times rope_ratio"
+            base *= positive_float("rope_ratio", ratio)
+        return base
+
+
+def inside_of(key: str) -> str:
+    """Name a key of the rope dictionary in a sentence."""
+    return f"{key} in the rope dictionary"
+
+
+def read(config: object, layer_type: str | None) -> Reading:
+    """Find the family, the rope dictionary and the layers that are meant.
+
+    Raises
+    ------
+    TypeError
+        If a value has the wrong type.
+    ValueError
+        If ``model_type`` is unknown or missing, if a key that speaks of rotation is unknown, if
+        two keys contradict each other, or if ``layer_type`` names no layers that rotate.
+    OSError
+        If a file cannot be read.
+    """
+    found = load(config)
+    model_type = found.get("model_type")
+    if model_type is None:
+        raise ValueError("model_type is missing: it says which channels form a pair")
+    if model_type not in FAMILIES:
+        raise ValueError(f"model_type {model_type!r} is unknown{meant(model_type, FAMILIES)}")
+    family = FAMILIES[model_type]
+    _check_keys(found, family, model_type)
+    if model_type == "falcon" and found.get("alibi"):
+        raise ValueError("alibi is true: this model adds biases to its scores and rotates nothing")
+    box = _box(found)
+    declared = family.labels or tuple(dict.fromkeys(_layer_types(found)))
+    _check_nesting(box, declared, model_type)
+    nested = [key for key in box if key in declared]
+    rule = _of_layer(box, nested, family, model_type, declared, layer_type, found)
+    key = layer_type if layer_type in family.layers else ""
+    if key == "" and "" not in family.layers:
+        (key,) = nested  # one kind of layer is described, and none was asked for
+    rotation = family.layers[key or ""]
+    silent = not rule and rotation.rule is not None
+    if silent:
+        rule = dict(rotation.rule or {})
+    reading = Reading(
+        model_type,
+        layer_type or (nested[0] if nested else None),
+        rope_type(rule, family),
+        found,
+        {key: value for key, value in rule.items() if value is not None},
+        {key for key, value in rule.items() if value is None},
+        rotation,
+        {entry.get("rope_theta") for entry in map(box.get, nested) if entry},
+    )
+    if silent:
+        reading.source["rope_type"] = f"default of model_type {model_type!r}"
+    if family.note:
+        reading.source["note"] = family.note
+    return reading
+
+
+def _check_keys(found: Mapping[str, Any], family: Family, model_type: str) -> None:
+    bases = {rotation.name for rotation in family.layers.values()}
+    known = {*family.reads}
+    if not family.fixed:
+        known |= {*BOXES, *bases, "partial_rotary_factor"}
+    for key in found:
+        if key.startswith(PREFIXES) and key not in known:
+            if found[key] is None and key in (*BOXES, "rope_theta", "partial_rotary_factor"):
+                continue
+            raise ValueError(
+                f"{key} is no key that model_type {model_type!r} reads{meant(key, known)}"
+            )
+
+
+def _box(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the rope dictionary, under its older or its newer name."""
+    merged: dict[str, Any] = {}
+    for name in BOXES:
+        box = found.get(name)
+        if box is None:
+            continue
+        if not isinstance(box, Mapping):
+            raise TypeError(f"{name} must be a mapping, got {kind(box)}")
+        for key, value in box.items():
+            if merged.setdefault(key, value) != value:
+                raise ValueError(
+                    f"{key} is {merged[key]!r} in rope_scaling and {value!r} in rope_parameters: "
+                    "one of them is wrong"
+                )
+    return merged
+
+
+def _layer_types(found: Mapping[str, Any]) -> Iterable[str]:
+    types = found.get("layer_types")
+    if types is None:
+        return ()
+    if not isinstance(types, (list, tuple)) or not all(isinstance(t, str) for t in types):
+        raise TypeError(f"layer_types must be a list of str, got {kind(types)}")
+    return types
+
+
+def _check_nesting(box: Mapping[str, Any], declared: tuple[str, ...], model_type: str) -> None:
+    """A dictionary is nested by its declared layer types, and by nothing else."""
+    for key, value in box.items():
+        if key in declared and not (value is None or isinstance(value, Mapping)):
+            raise TypeError(f"{key} in the rope dictionary must be a mapping, got {kind(value)}")
+        if key not in declared and isinstance(value, Mapping):
+            raise ValueError(
+                f"{key} in the rope dictionary is no layer type of this {model_type!r}"
+                f" ({', '.join(declared) or 'it names none'}){meant(key, declared)}"
+            )
+    flat = [key for key in box if key not in declared]
+    if flat and len(flat) < len(box):
+        raise ValueError(
+            f"{flat[0]} stands beside {next(key for key in box if key in declared)} in the rope "
+            "dictionary: it must be nested by layer type throughout, or not at all"
+        )
+
+
+def _of_layer(
+    box: Mapping[str, Any],
+    nested: list[str],
+    family: Family,
+    model_type: str,
+    declared: tuple[str, ...],
+    layer_type: str | None,
+    found: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the entry of the rope dictionary for the layers that are asked for."""
+    if layer_type is not None and layer_type not in declared:
+        words = " or ".join(map(repr, declared))
+        raise ValueError(
+            f"layer_type must be {words or 'None'} for this {model_type!r}, got {layer_type!r}"
+        )
+    if layer_type in family.still and found.get("sliding_window", 0) is not None:
+        raise ValueError(f"layers of type {layer_type!r} do not rotate in model_type {model_type!r}")
+    if layer_type is None and (len(nested) > 1 or (family.labels and not nested)):
+        words = " or ".join(map(repr, nested or family.labels))
+        raise ValueError(f"layer_type must be {words} for this {model_type!r}, got None")
+    if nested:
+        entry = box.get(layer_type or nested[0], {})
+        if entry is None:
+            raise ValueError(f"layers of type {layer_type or nested[0]!r} do not rotate: null")
+        return dict(entry)
+    if not family.labels:
+        return dict(box)
+    if box and not any(rotation.scaled for rotation in family.layers.values()):
+        raise ValueError(
+            f"the rope dictionary of model_type {model_type!r} must be nested by layer type: "
+            + ", ".join(declared)
+        )
+    return dict(box) if layer_type and family.layers[layer_type].scaled else {}
