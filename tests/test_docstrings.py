@@ -19,6 +19,7 @@ MODULES = (
     "posenc.relative",
     "posenc.rotary",
     "posenc.pairing",
+    "posenc.checkpoints",
 )
 # public under the name of posenc.learned, posenc.positions or posenc.context
 WITH_PREFIX = (

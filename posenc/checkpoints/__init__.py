@@ -8,8 +8,8 @@ from typing import Any
 from posenc._door import whole_number
 from posenc._frequencies import Frequencies
 from posenc.checkpoints.families import FAMILIES as FAMILIES
-from posenc.checkpoints.families import Family as Family
-from posenc.checkpoints.families import Rotation as Rotation
+from posenc.checkpoints.family import Family as Family
+from posenc.checkpoints.family import Rotation as Rotation
 from posenc.checkpoints.reading import read
 from posenc.checkpoints.rules import parameters, rule_frequencies
 from posenc.checkpoints.widths import pairing, softmax_scale, widths

@@ -8,108 +8,10 @@ vLLM's reading of the published code.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
-Scale = Literal["head_dim", "query_pre_attn_scalar", "attention_multiplier", "mscale", "one"]
-
-
-@dataclass(frozen=True)
-class Rotation:
-    """What one kind of layer falls back on where its configuration is silent.
-
-    Parameters
-    ----------
-    base : float
-        Base (``rope_theta``) of the configuration class.
-    name : str, default "rope_theta"
-        Key of the base beside the rope dictionary; "" if there is none.
-    scaled : bool, default True
-        Whether a ``rope_scaling`` that names no layer type holds for these layers.
-    rule : mapping, optional
-        Rope dictionary of the class, used where the configuration has none.
-    head_dim : tuple (str, int), optional
-        Key and default of a head width of these layers only.
-    attention_factor : float, optional
-        Attention factor of YaRN where the configuration gives none.
-    """
-
-    base: float = 10000.0
-    name: str = "rope_theta"
-    scaled: bool = True
-    rule: Mapping[str, Any] | None = None
-    head_dim: tuple[str, int] | None = None
-    attention_factor: float | None = None
-
-
-@dataclass(frozen=True)
-class Family:
-    """How the models of one ``model_type`` rotate.
-
-    Parameters
-    ----------
-    interleaved : bool
-        True: pairs (2i, 2i + 1). False: pairs (i, i + r/2).
-    length : int
-        ``max_position_embeddings`` of the configuration class.
-    head_dim : int, optional
-        Head width of the class; None: hidden size over heads.
-    part : float, optional
-        Part of a head that turns where the configuration does not say; None: whole heads only.
-    width : int, optional
-        The same as a number of channels (``rotary_dim``).
-    fixed : bool, default False
-        The frequencies stand in the code: there is no rope dictionary and no base to set.
-    layers : mapping of str to Rotation
-        One rotation for each layer type; the key "" stands for all layers.
-    still : tuple of str
-        Layer types that do not rotate.
-    scale : str
-        What sets the softmax scale: the head width; ``query_pre_attn_scalar``;
-        ``attention_multiplier``; DeepSeek's ``mscale``; or nothing ("one").
-    scalar : float, optional
-        Default of that key.
-    original : int, optional
-        ``original_max_position_embeddings`` of the configuration class.
-    latent : tuple (int, int), optional
-        Multi-head latent attention: defaults of ``qk_nope_head_dim`` and ``qk_rope_head_dim``.
-        The last channels turn.
-    last : bool, default False
-        The last channels of a head turn, not the first.
-    reads : tuple of str
-        Further keys that the family has: ``rotary_pct``, ``rotary_dim``, ...
-    extra : tuple of str
-        Keys of the rope dictionary that change no frequency.
-    types : mapping of str to str
-        Older names of rope types.
-    note : str
-        What else a reader of the configuration must know.
-    """
-
-    interleaved: bool
-    length: int
-    head_dim: int | None = None
-    part: float | None = None
-    width: int | None = None
-    fixed: bool = False
-    layers: Mapping[str, Rotation] = field(default_factory=lambda: {"": Rotation()})
-    still: tuple[str, ...] = ()
-    scale: Scale = "head_dim"
-    scalar: float | None = None
-    original: int | None = None
-    latent: tuple[int, int] | None = None
-    last: bool = False
-    reads: tuple[str, ...] = ()
-    extra: tuple[str, ...] = ()
-    types: Mapping[str, str] = field(default_factory=dict)
-    note: str = ""
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """Layer types with a rotation each; none if all layers share one."""
-        return tuple(label for label in self.layers if label)
-
+from posenc.checkpoints.family import Family, Rotation
 
 HALVES, NEIGHBOURS = False, True  # pairs (i, i + r/2); pairs (2i, 2i + 1)
 
@@ -175,9 +77,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             HALVES,
             262144,
             head_dim=128,
-            layers=base(
-                1e6, **MISTRAL_RULE, factor=16.0, original_max_position_embeddings=16384
-            ),
+            layers=base(1e6, **MISTRAL_RULE, factor=16.0, original_max_position_embeddings=16384),
             extra=("llama_4_scaling_beta",),
             note=GROWING,
         ),
@@ -207,9 +107,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "starcoder2": Family(HALVES, 4096),
         "olmo": Family(HALVES, 2048),
         "olmo2": Family(HALVES, 2048),
-        "olmo3": Family(
-            HALVES, 2048, layers=two(Rotation(5e5), Rotation(5e5, scaled=False))
-        ),
+        "olmo3": Family(HALVES, 2048, layers=two(Rotation(5e5), Rotation(5e5, scaled=False))),
         "olmoe": Family(HALVES, 4096),
         "exaone4": Family(HALVES, 2048, still=("full_attention",)),
         "granite": Family(HALVES, 2048, scale="attention_multiplier", scalar=1.0),
@@ -232,9 +130,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "hunyuan_v1_moe": Family(HALVES, 2048, extra=("alpha", *UNREAD)),
         # Gemma
         "gemma": Family(HALVES, 8192, head_dim=256),
-        "gemma2": Family(
-            HALVES, 8192, head_dim=256, scale="query_pre_attn_scalar", scalar=256.0
-        ),
+        "gemma2": Family(HALVES, 8192, head_dim=256, scale="query_pre_attn_scalar", scalar=256.0),
         "gemma3_text": Family(
             HALVES,
             131072,
@@ -250,9 +146,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "qwen2_moe": Family(HALVES, 32768),
         "qwen3": Family(HALVES, 32768, head_dim=128),
         "qwen3_moe": Family(HALVES, 32768),
-        "qwen3_next": Family(
-            HALVES, 32768, head_dim=256, part=0.25, still=("linear_attention",)
-        ),
+        "qwen3_next": Family(HALVES, 32768, head_dim=256, part=0.25, still=("linear_attention",)),
         "qwen3_5_text": Family(
             HALVES, 32768, head_dim=256, part=0.25, still=("linear_attention",), **MROPE
         ),
@@ -310,9 +204,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "mistral4": Family(
             length=1048576,
             latent=(64, 64),
-            layers=base(
-                1e4, **MISTRAL_RULE, factor=128.0, original_max_position_embeddings=8192
-            ),
+            layers=base(1e4, **MISTRAL_RULE, factor=128.0, original_max_position_embeddings=8192),
             reads=("rope_interleave",),
             extra=("llama_4_scaling_beta",),
             note=GROWING,
@@ -321,9 +213,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "glm4_moe_lite": Family(
             length=202752, latent=(192, 64), reads=("rope_interleave",), **LATENT
         ),
-        "longcat_flash": Family(
-            length=131072, latent=(128, 64), layers=base(1e7), **LATENT
-        ),
+        "longcat_flash": Family(length=131072, latent=(128, 64), layers=base(1e7), **LATENT),
         "minicpm3": Family(HALVES, 32768, latent=(64, 32), scale="mscale", last=True),
         # Encoders
         "modernbert": Family(HALVES, 8192, layers=BERT_LAYERS),

@@ -35,8 +35,7 @@ def load(config: object) -> dict[str, Any]:
         found = config.to_dict()  # type: ignore[attr-defined]
     else:
         raise TypeError(
-            "config must be a mapping, a path or an object with to_dict(), "
-            f"got {kind(config)}"
+            f"config must be a mapping, a path or an object with to_dict(), got {kind(config)}"
         )
     return _text(found)
 

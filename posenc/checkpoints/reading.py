@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from posenc._door import kind, positive_float, whole_number
-from posenc.checkpoints.families import FAMILIES, Family, Rotation
+from posenc._door import positive_float, whole_number
+from posenc.checkpoints.families import FAMILIES
+from posenc.checkpoints.family import Family, Rotation
 from posenc.checkpoints.loading import PREFIXES, load
+from posenc.checkpoints.nesting import (
+    BOXES,
+    check_nesting,
+    layer_types,
+    of_layer,
+    rope_dictionary,
+)
 from posenc.checkpoints.rope_types import ORIGINAL, PARAMETERS, meant, rope_type
-
-BOXES = ("rope_scaling", "rope_parameters")
 
 
 @dataclass
@@ -137,9 +143,7 @@ class Reading:
             inside = self.rule.get("rope_theta")
             if inside is None or value == inside or value not in self.thetas:
                 values[name] = value  # else it is the base of another kind of layer
-        base = positive_float(
-            "rope_theta", self.agreed("base", values, self.rotation.base)
-        )
+        base = positive_float("rope_theta", self.agreed("base", values, self.rotation.base))
         ratio = self.found.get("rope_ratio")
         if ratio is not None:
             self.source["base"] += ", times rope_ratio"
@@ -175,11 +179,11 @@ def read(config: object, layer_type: str | None) -> Reading:
     _check_keys(found, family, model_type)
     if model_type == "falcon" and found.get("alibi"):
         raise ValueError("alibi is true: this model adds biases to its scores and rotates nothing")
-    box = _box(found)
-    declared = family.labels or tuple(dict.fromkeys(_layer_types(found)))
-    _check_nesting(box, declared, model_type)
+    box = rope_dictionary(found)
+    declared = family.labels or tuple(dict.fromkeys(layer_types(found)))
+    check_nesting(box, declared, model_type)
     nested = [key for key in box if key in declared]
-    rule = _of_layer(box, nested, family, model_type, declared, layer_type, found)
+    rule = of_layer(box, nested, family, model_type, declared, layer_type, found)
     key = layer_type if layer_type in family.layers else ""
     if key == "" and "" not in family.layers:
         (key,) = nested  # one kind of layer is described, and none was asked for
@@ -216,83 +220,3 @@ def _check_keys(found: Mapping[str, Any], family: Family, model_type: str) -> No
             raise ValueError(
                 f"{key} is no key that model_type {model_type!r} reads{meant(key, known)}"
             )
-
-
-def _box(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the rope dictionary, under its older or its newer name."""
-    merged: dict[str, Any] = {}
-    for name in BOXES:
-        box = found.get(name)
-        if box is None:
-            continue
-        if not isinstance(box, Mapping):
-            raise TypeError(f"{name} must be a mapping, got {kind(box)}")
-        for key, value in box.items():
-            if merged.setdefault(key, value) != value:
-                raise ValueError(
-                    f"{key} is {merged[key]!r} in rope_scaling and {value!r} in rope_parameters: "
-                    "one of them is wrong"
-                )
-    return merged
-
-
-def _layer_types(found: Mapping[str, Any]) -> Iterable[str]:
-    types = found.get("layer_types")
-    if types is None:
-        return ()
-    if not isinstance(types, (list, tuple)) or not all(isinstance(t, str) for t in types):
-        raise TypeError(f"layer_types must be a list of str, got {kind(types)}")
-    return types
-
-
-def _check_nesting(box: Mapping[str, Any], declared: tuple[str, ...], model_type: str) -> None:
-    """A dictionary is nested by its declared layer types, and by nothing else."""
-    for key, value in box.items():
-        if key in declared and not (value is None or isinstance(value, Mapping)):
-            raise TypeError(f"{key} in the rope dictionary must be a mapping, got {kind(value)}")
-        if key not in declared and isinstance(value, Mapping):
-            raise ValueError(
-                f"{key} in the rope dictionary is no layer type of this {model_type!r}"
-                f" ({', '.join(declared) or 'it names none'}){meant(key, declared)}"
-            )
-    flat = [key for key in box if key not in declared]
-    if flat and len(flat) < len(box):
-        raise ValueError(
-            f"{flat[0]} stands beside {next(key for key in box if key in declared)} in the rope "
-            "dictionary: it must be nested by layer type throughout, or not at all"
-        )
-
-
-def _of_layer(
-    box: Mapping[str, Any],
-    nested: list[str],
-    family: Family,
-    model_type: str,
-    declared: tuple[str, ...],
-    layer_type: str | None,
-    found: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Return the entry of the rope dictionary for the layers that are asked for."""
-    if layer_type is not None and layer_type not in declared:
-        words = " or ".join(map(repr, declared))
-        raise ValueError(
-            f"layer_type must be {words or 'None'} for this {model_type!r}, got {layer_type!r}"
-        )
-    if layer_type in family.still and found.get("sliding_window", 0) is not None:
-        raise ValueError(f"layers of type {layer_type!r} do not rotate in model_type {model_type!r}")
-    if layer_type is None and (len(nested) > 1 or (family.labels and not nested)):
-        words = " or ".join(map(repr, nested or family.labels))
-        raise ValueError(f"layer_type must be {words} for this {model_type!r}, got None")
-    if nested:
-        entry = box.get(layer_type or nested[0], {})
-        if entry is None:
-            raise ValueError(f"layers of type {layer_type or nested[0]!r} do not rotate: null")
-        return dict(entry)
-    if not family.labels:
-        return dict(box)
-    if box and not any(rotation.scaled for rotation in family.layers.values()):
-        raise ValueError(
-            f"the rope dictionary of model_type {model_type!r} must be nested by layer type: "
-            + ", ".join(declared)
-        )
-    return dict(box) if layer_type and family.layers[layer_type].scaled else {}

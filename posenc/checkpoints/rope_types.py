@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from posenc.checkpoints.families import Family
+from posenc.checkpoints.family import Family
 
 ORIGINAL = "original_max_position_embeddings"
 ALWAYS = ("rope_type", "type", "rope_theta", "partial_rotary_factor", "max_position_embeddings")
@@ -78,7 +78,7 @@ def rope_type(rule: Mapping[str, Any], family: Family) -> str:
 
 
 def _word(given: Mapping[str, Any], family: Family) -> str:
-    words = {key: given[key] for key in ("rope_type", "type") if key in given}
+    words: dict[str, str] = {key: given[key] for key in ("rope_type", "type") if key in given}
     for key, value in words.items():
         if not isinstance(value, str):
             raise TypeError(f"{key} must be a str, got {type(value).__name__}")

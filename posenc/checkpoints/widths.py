@@ -93,7 +93,10 @@ def _turning(reading: Reading, head: int) -> int:
         return head
     counts = {
         key: whole_number(key, found[key], at_least=1)
-        for key, read in (("rotary_dim", "rotary_dim" in family.reads), ("qk_rope_head_dim", family.last))
+        for key, read in (
+            ("rotary_dim", "rotary_dim" in family.reads),
+            ("qk_rope_head_dim", family.last),
+        )
         if read and found.get(key) is not None
     }
     if family.part is None and family.width is None and not counts:
@@ -119,7 +122,7 @@ def _check_agreement(reading: Reading, head: int, turning: int, given: dict[str,
 
 
 def softmax_scale(reading: Reading, head: int, rule: dict[str, Any]) -> float:
-    """Return the factor of the scores before the softmax, without the attention factor of cos and sin.
+    """Return the factor of the scores before the softmax; that of cos and sin comes on top.
 
     Notes
     -----
@@ -135,7 +138,7 @@ def softmax_scale(reading: Reading, head: int, rule: dict[str, Any]) -> float:
         number = positive_float(key, value)
         return number if key == "attention_multiplier" else number**-0.5
     source["softmax_scale"] = "head_dim ** -0.5"
-    scale = head**-0.5
+    scale = float(head**-0.5)
     all_dim = rule.get("mscale_all_dim")
     if family.scale == "mscale" and all_dim and rule.get("factor", 1) > 1:
         source["softmax_scale"] += ", times (0.1 mscale_all_dim ln(factor) + 1) ** 2"

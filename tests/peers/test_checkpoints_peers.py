@@ -35,9 +35,7 @@ def config_of(name, **changes):
 
 def rotary_of(config):
     """The rotary embedding of a text model, built by transformers."""
-    module = importlib.import_module(
-        type(config).__module__.replace("configuration_", "modeling_")
-    )
+    module = importlib.import_module(type(config).__module__.replace("configuration_", "modeling_"))
     (found,) = (
         thing
         for name, thing in vars(module).items()
@@ -179,11 +177,11 @@ def same_attention(config, label=None):
     rope = rope_from_config(config, layer_type=label, seq_len=101)
     q_0, k_0, scale = seen(config, torch.zeros_like(POSITIONS))
     q, k, _ = seen(config, POSITIONS)
-    if FAMILIES[config.model_type].latent and rope.interleaved:
-        if config.model_type != "deepseek_v2":  # the others hand pairs on as halves
-            start, r = rope.rotary_start, rope.rotary_dim
-            order = [*range(start), *(start + np.arange(r).reshape(2, -1).T.ravel())]
-            q_0, k_0, q, k = (x[..., order] for x in (q_0, k_0, q, k))
+    latent = FAMILIES[config.model_type].latent and config.model_type != "deepseek_v2"
+    if latent and rope.interleaved:  # these hand their pairs on as halves
+        start, r = rope.rotary_start, rope.rotary_dim
+        order = [*range(start), *(start + np.arange(r).reshape(2, -1).T.ravel())]
+        q_0, k_0, q, k = (x[..., order] for x in (q_0, k_0, q, k))
     keys = k.shape[2] if k.shape[2] == len(POSITIONS[0]) else len(POSITIONS[0])
     for before, after in ((q_0, q), (k_0[:, :, :keys], k[:, :, :keys])):
         bound = 1e-4 * after.abs().max().item()
