@@ -364,6 +364,108 @@ BREAKS = (
         unit("test_positions.py::test_shards_equal_the_whole"),
     ),
     Break(
+        "kind E: shorter than trained",
+        "posenc/context/_stretch.py",
+        swap('max(trained, tokens("seq_len", seq_len))', 'tokens("seq_len", seq_len)'),
+        unit("test_context.py::test_dynamic_remembers_nothing"),
+    ),
+    Break(
+        "kind E: a base that stays grown",
+        "posenc/context/_stretch.py",
+        swap(
+            'length = max(trained, tokens("seq_len", seq_len))',
+            'length = max(trained, tokens("seq_len", seq_len), *dynamic.__dict__.values())\n'
+            "    dynamic.grown = length",
+        ),
+        unit("test_context.py::test_dynamic_remembers_nothing"),
+    ),
+    Break(
+        "kind E: d for d - 2",
+        "posenc/context/_stretch.py",
+        swap("Fraction(1, pairs - 1)", "Fraction(1, pairs)"),
+        unit("test_context.py::test_ntk_keeps_the_first_hand_and_slows_the_last_by_the_factor"),
+    ),
+    Break(
+        "kind E: bound d/2 - 1",
+        "posenc/context/_yarn.py",
+        swap("last = MP.mpf(2 * pairs - 1)", "last = MP.mpf(pairs - 1)"),
+        unit("test_context.py::test_golden_rules"),
+    ),
+    Break(
+        "kind E: the ramp not truncated",
+        "posenc/context/_yarn.py",
+        swap("truncate: bool = True", "truncate: bool = False"),
+        unit("test_context.py::test_golden_rules"),
+    ),
+    Break(
+        "kind E: the paper's ramp",
+        "posenc/context/_yarn.py",
+        swap(
+            "slowed = _slowed_by_index(low, high, len(omega))",
+            "slowed = slowed_by_turns(omega, length, few, many)",
+        ),
+        unit("test_context.py::test_golden_rules"),
+    ),
+    Break(
+        "kind E: mscales exchanged",
+        "posenc/context/_yarn.py",
+        swap(
+            "_temperature(s, numerator) / _temperature(s, denominator)",
+            "_temperature(s, denominator) / _temperature(s, numerator)",
+        ),
+        unit("test_context.py::test_coefficients_divide"),
+    ),
+    Break(
+        "kind E: the attention factor lost",
+        "posenc/context/_numbers.py",
+        swap("scaled, attention_factor=attention_factor", "scaled"),
+        unit("test_context.py::test_the_factor_reaches_cosines_and_sines_once"),
+    ),
+    Break(
+        "kind E: one list for every length",
+        "posenc/context/_families.py",
+        swap(
+            'divisors = long if tokens("seq_len", seq_len) > trained else short', "divisors = long"
+        ),
+        unit("test_context.py::test_longrope_chooses_by_the_length_of_the_whole_text"),
+    ),
+    Break(
+        "kind E: the long list a token early",
+        "posenc/context/_families.py",
+        swap('tokens("seq_len", seq_len) > trained', 'tokens("seq_len", seq_len) >= trained'),
+        unit("test_context.py::test_longrope_chooses_by_the_length_of_the_whole_text"),
+    ),
+    Break(
+        "kind E: Llama's bands turned round",
+        "posenc/context/_numbers.py",
+        swap("0 if r >= many else 1 if r < few", "1 if r >= many else 0 if r < few"),
+        unit("test_context.py::test_llama3_keeps_fast_hands_and_slows_slow_ones"),
+    ),
+    Break(
+        "kind F: exponents of partial rotary",
+        "posenc/context/_families.py",
+        swap("omega[:turning])", "spectrum(2 * turning, base))"),
+        unit("test_context.py::test_proportional_is_not_partial"),
+    ),
+    Break(
+        "kind F: no zeros for standing hands",
+        "posenc/context/_families.py",
+        swap(", *still])", "])"),
+        unit("test_context.py::test_proportional_is_not_partial"),
+    ),
+    Break(
+        "kind F: an odd width",
+        "posenc/context/_numbers.py",
+        swap("if width % 2:", "if width % 2 and width > 7:"),
+        unit("test_context.py::test_width_base_and_factor_are_checked_at_the_door"),
+    ),
+    Break(
+        "kind F: a list of another length",
+        "posenc/context/_families.py",
+        swap("if len(values) != pairs:", "if not len(values):"),
+        unit("test_context.py::test_bad_input_gets_one_clear_sentence"),
+    ),
+    Break(
         "kind G: frequencies in a buffer",
         "posenc/modules/rotary.py",
         swap(

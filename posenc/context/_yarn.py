@@ -186,12 +186,12 @@ def yarn_paper(
 
 def _slowed_by_index(low: Any, high: Any, pairs: int) -> list[Any]:
     """Share of the factor that each pair takes: 0 up to pair low, 1 from pair high on."""
-    last = 2 * pairs - 1
+    last = MP.mpf(2 * pairs - 1)
     if high < 0:
         return [1] * pairs
     if low > last:
         return [0] * pairs
-    low, high = max(low, 0), min(high, last)
+    low, high = max(low, MP.zero), min(high, last)
     if low == high:
         high += MP.mpf(1) / 1000
     return [min(max((i - low) / (high - low), 0), 1) for i in range(pairs)]
