@@ -171,6 +171,7 @@ def test_every_value_says_where_it_comes_from():
 def test_keys_of_other_things_are_left_alone():
     """A real file has dozens of keys that speak of something else."""
     others = {"vocab_size": 32000, "attn_scale": 0.1, "sliding_window": None, "qk_rope": 3}
+    others |= {"seq_length": 2048, "n_positions": 7, "n_head": 3, "kv_channels": 8}
     assert rope_from_config({**LLAMA, **others}) == rope_from_config(LLAMA)
     assert rope_from_config({**LLAMA, "query_pre_attn_scalar": 9}).softmax_scale == 64**-0.5
 

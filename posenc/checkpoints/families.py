@@ -51,6 +51,18 @@ MISTRAL_RULE = {
     "mscale_all_dim": 1.0,
     "llama_4_scaling_beta": 0.1,
 }
+GPT_NAMES = {
+    "hidden_size": "n_embd",
+    "num_attention_heads": "n_head",
+    "max_position_embeddings": "n_positions",
+}
+GPT: dict[str, Any] = {
+    "width": 64,
+    "fixed": True,
+    "reads": ("rotary_dim",),
+    "names": GPT_NAMES,
+}
+MOONSHINE_NAMES = {"num_attention_heads": "decoder_num_attention_heads"}
 SECTIONS = ("mrope_section", "mrope_interleaved")
 TEXT = "three rows of positions in mrope_section; for text they are one and the same"
 GROWING = "llama_4_scaling_beta also scales queries by their position, beyond softmax_scale"
@@ -168,9 +180,9 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             extra=("short_mscale", "long_mscale"),
         ),
         "gpt_neox": Family(HALVES, 2048, part=0.25, reads=("rotary_pct", "rotary_emb_base")),
-        "gptj": Family(NEIGHBOURS, 2048, width=64, fixed=True, reads=("rotary_dim",)),
-        "codegen": Family(NEIGHBOURS, 2048, width=64, fixed=True, reads=("rotary_dim",)),
-        "falcon": Family(HALVES, 2048),
+        "gptj": Family(NEIGHBOURS, 2048, **GPT),
+        "codegen": Family(NEIGHBOURS, 2048, **GPT),
+        "falcon": Family(HALVES, 2048, names={"hidden_size": "n_embed"}),
         "stablelm": Family(HALVES, 4096, part=0.25),
         "nemotron": Family(HALVES, 4096, part=0.5),
         "persimmon": Family(HALVES, 16384, part=0.5),
@@ -181,13 +193,19 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         # Neighbours
         "glm": Family(NEIGHBOURS, 131072, head_dim=128, part=0.5),
         "glm4": Family(NEIGHBOURS, 131072, head_dim=128, part=0.5),
-        "chatglm": Family(NEIGHBOURS, 8192, part=0.5, reads=("rope_ratio",)),
+        "chatglm": Family(
+            NEIGHBOURS,
+            8192,
+            part=0.5,
+            reads=("rope_ratio",),
+            names={"max_position_embeddings": "seq_length"},
+        ),
         "cohere": Family(NEIGHBOURS, 8192, layers=base(5e5)),
-        "cohere2": Family(NEIGHBOURS, 8192, still=("full_attention",)),
+        "cohere2": Family(NEIGHBOURS, 8192, still=("full_attention",), reads=("rotary_pct",)),
         "ernie4_5": Family(NEIGHBOURS, 131072, head_dim=128, layers=base(5e5)),
         "ernie4_5_moe": Family(NEIGHBOURS, 131072, layers=base(5e5)),
         "helium": Family(NEIGHBOURS, 4096, head_dim=128, layers=base(1e5)),
-        "moonshine": Family(NEIGHBOURS, 512, part=0.9),
+        "moonshine": Family(NEIGHBOURS, 512, part=0.9, names=MOONSHINE_NAMES),
         # DeepSeek and its kin: a slice at the end of each head turns
         "deepseek_v2": Family(length=2048, latent=(128, 64), **LATENT),
         "deepseek_v3": Family(length=4096, latent=(128, 64), reads=("rope_interleave",), **LATENT),

@@ -73,6 +73,9 @@ class Family:
         The last channels of a head turn, not the first.
     reads : tuple of str
         Further keys that the family has: ``rotary_pct``, ``rotary_dim``, ...
+    names : mapping of str to str
+        The family's own names of ``hidden_size``, ``num_attention_heads`` and
+        ``max_position_embeddings``.
     extra : tuple of str
         Keys of the rope dictionary that change no frequency.
     types : mapping of str to str
@@ -95,6 +98,7 @@ class Family:
     latent: tuple[int, int] | None = None
     last: bool = False
     reads: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
     extra: tuple[str, ...] = ()
     types: Mapping[str, str] = field(default_factory=dict)
     note: str = ""

@@ -32,6 +32,7 @@ def rope_dictionary(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def layer_types(found: Mapping[str, Any]) -> Iterable[str]:
+    """Return the type of each layer, where a configuration lists them."""
     types = found.get("layer_types")
     if types is None:
         return ()
@@ -81,9 +82,12 @@ def of_layer(
         words = " or ".join(map(repr, nested or family.labels))
         raise ValueError(f"layer_type must be {words} for this {model_type!r}, got None")
     if nested:
-        entry = box.get(layer_type or nested[0], {})
+        asked = layer_type or nested[0]
+        if asked not in box and not family.labels:
+            raise ValueError(f"{asked} is missing in the rope dictionary of this {model_type!r}")
+        entry = box.get(asked, {})
         if entry is None:
-            raise ValueError(f"layers of type {layer_type or nested[0]!r} do not rotate: null")
+            raise ValueError(f"layers of type {asked!r} do not rotate: their entry is null")
         return dict(entry)
     if not family.labels:
         return dict(box)
@@ -92,4 +96,7 @@ def of_layer(
             f"the rope dictionary of model_type {model_type!r} must be nested by layer type: "
             + ", ".join(declared)
         )
-    return dict(box) if layer_type and family.layers[layer_type].scaled else {}
+    rotation = family.layers[layer_type or ""]
+    if rotation.scaled:
+        return dict(box)
+    return {key: box[key] for key in box if key == rotation.name}  # no rule, but the base

@@ -40,7 +40,7 @@ class Reading:
         Its keys with null values.
     rotation : Rotation
         What the family falls back on.
-    thetas : set of float
+    thetas : list
         Bases of all kinds of layers.
     source : dict of str to str
         Where each value came from, filled as values are read.
@@ -53,7 +53,7 @@ class Reading:
     rule: dict[str, Any]
     nulls: set[str]
     rotation: Rotation
-    thetas: set[float]
+    thetas: list[Any]
     source: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -86,13 +86,14 @@ class Reading:
 
     def length(self) -> int:
         """Tokens that the configuration allows: ``max_position_embeddings``."""
-        names = ("max_position_embeddings", "n_positions", "seq_length")
-        values = {name: self.found.get(name) for name in names}
-        inside = self.rule.get("max_position_embeddings")
-        if inside is not None:
-            values[inside_of("max_position_embeddings")] = inside
-        value = self.agreed("max_position_embeddings", values, self.family.length)
-        return whole_number("max_position_embeddings", value, at_least=1)
+        name = "max_position_embeddings"
+        values = self.named(name) | {inside_of(name): self.rule.get(name)}
+        return whole_number(name, self.agreed(name, values, self.family.length), at_least=1)
+
+    def named(self, name: str) -> dict[str, Any]:
+        """Return the values of a key, under the usual name and under the family's own."""
+        names = dict.fromkeys((name, self.family.names.get(name, name)))
+        return {key: self.found.get(key) for key in names}
 
     def original(self) -> int:
         """Tokens of the first training: ``original_max_position_embeddings``, or `length`."""
@@ -173,7 +174,7 @@ def read(config: object, layer_type: str | None) -> Reading:
     model_type = found.get("model_type")
     if model_type is None:
         raise ValueError("model_type is missing: it says which channels form a pair")
-    if model_type not in FAMILIES:
+    if not isinstance(model_type, str) or model_type not in FAMILIES:
         raise ValueError(f"model_type {model_type!r} is unknown{meant(model_type, FAMILIES)}")
     family = FAMILIES[model_type]
     _check_keys(found, family, model_type)
@@ -199,7 +200,7 @@ def read(config: object, layer_type: str | None) -> Reading:
         {key: value for key, value in rule.items() if value is not None},
         {key for key, value in rule.items() if value is None},
         rotation,
-        {entry.get("rope_theta") for entry in map(box.get, nested) if entry},
+        [entry.get("rope_theta") for entry in map(box.get, nested) if entry],
     )
     if silent:
         reading.source["rope_type"] = f"default of model_type {model_type!r}"

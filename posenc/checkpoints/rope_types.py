@@ -41,6 +41,9 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "llama3": ("factor", "low_freq_factor", "high_freq_factor"),
 }
 
+UNREAD: dict[str, tuple[str, ...]] = {"yarn": ("finetuned",)}
+"""Keys that published files have and the code of the type does not read."""
+
 GROWING = ("dynamic", "longrope")
 """Rope types whose frequencies depend on the length of the sequence."""
 
@@ -64,7 +67,7 @@ def rope_type(rule: Mapping[str, Any], family: Family) -> str:
     word = _word(given, family)
     if word == "dynamic" and "alpha" in family.extra and given.get("alpha"):
         word = "ntk"
-    known = {*ALWAYS, *PARAMETERS[word], *family.extra}
+    known = {*ALWAYS, *PARAMETERS[word], *UNREAD.get(word, ()), *family.extra}
     for key in rule:
         if key in known:
             continue

@@ -72,11 +72,8 @@ def _head_dim(reading: Reading) -> int:
         value = reading.agreed("head_dim", {"head_dim": found.get("head_dim")}, family.head_dim)
         return whole_number("head_dim", value, at_least=1)
     sizes = []
-    for name, older in (
-        ("hidden_size", ("n_embd", "n_embed")),
-        ("num_attention_heads", ("n_head", "decoder_num_attention_heads")),
-    ):
-        value = reading.agreed("head_dim", {key: found.get(key) for key in (name, *older)})
+    for name in ("hidden_size", "num_attention_heads"):
+        value = reading.agreed("head_dim", reading.named(name))
         sizes.append(whole_number(reading.source["head_dim"], value, at_least=1))
     hidden, heads = sizes
     if hidden % heads:

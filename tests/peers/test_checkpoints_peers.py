@@ -419,6 +419,20 @@ def test_a_type_under_its_old_name_still_counts(name):
     assert rope.frequencies.omega[0] == 1 / 8
 
 
+def test_truncate_counts_where_layers_differ():
+    """Documented: transformers 5.24 looks for a nested truncate beside the layer types."""
+    box = NEW_YARN | {"truncate": False}
+    old = LLAMA | {"model_type": "olmo3", "rope_scaling": box}
+    rope = rope_from_config(old, layer_type="full_attention")
+    flat = rope_from_config(old | {"model_type": "llama", "rope_theta": 5e5})
+    assert rope.frequencies == flat.frequencies
+    theirs = rotary_of(config_of("olmo3", **LLAMA, rope_scaling=dict(box)))
+    rounded = rope_from_config(old | {"rope_scaling": NEW_YARN}, layer_type="full_attention")
+    omega = theirs.full_attention_inv_freq.double().numpy()
+    np.testing.assert_allclose(rounded.frequencies.omega, omega, rtol=FLOAT32)
+    assert not np.allclose(rope.frequencies.omega, omega, rtol=1e-3)
+
+
 FINITE = {"allow_nan": False, "allow_infinity": False}
 
 
