@@ -125,6 +125,30 @@ OWN = {  # what else a small model of this family needs
     "helium": {"head_dim": 16},
     "qwen2_vl_text": {"hidden_size": 512},  # its sections are made for 128 channels
     "qwen2_5_vl_text": {"hidden_size": 512},
+    "phi4_multimodal": {
+        "vision_config": {
+            "hidden_size": 32,
+            "intermediate_size": 32,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+        },
+        "audio_config": {
+            "hidden_size": 32,
+            "intermediate_size": 32,
+            "num_blocks": 1,
+            "num_attention_heads": 2,
+            "ext_pw_out_channel": 32,
+            "depthwise_separable_out_channel": 32,
+            "nemo_conv_channels": 32,
+        },
+    },
+    "longcat_flash": {
+        "num_layers": 1,
+        "moe_topk": 2,
+        "zero_expert_num": 1,
+        "ffn_hidden_size": 32,
+        "expert_ffn_hidden_size": 16,
+    },
     "deepseek_v4": {"head_dim": 512, "mlp_layer_types": ["moe"], "o_groups": 4},
     "mistral4": {"n_routed_experts": 2},
 }
@@ -357,7 +381,9 @@ def test_longrope_takes_the_list_of_the_length(name, seq_len, word):
     old["original_max_position_embeddings"] = 4096
     rope = rope_from_config({"model_type": name, **old}, seq_len=seq_len)
     base = {} if name == "phi3" else {"rope_theta": 1e6}
-    theirs = rotary_of(config_of("phi3", **old | {"rope_scaling": dict(box)} | base))
+    theirs = rotary_of(
+        config_of("phi3", **old | {"rope_scaling": dict(box, type="longrope")} | base)
+    )
     at = torch.tensor([[seq_len - 1]])
     theirs(torch.zeros(1), at)
     omega = theirs.inv_freq.double().numpy()
