@@ -49,6 +49,7 @@ def rope_tables(
 
     Notes
     -----
+    The cosines and sines of equations ``eq-rope`` and ``eq-rope-rotation`` of the book.
     With the attention factor A, queries and keys become A times as long, and their scores A**2
     times as large. Source: Su et al. (2021), section 3.2; the factor: Peng et al. (2023), section
     3.4. Elsewhere: ``cos_cached``, ``sin_cached`` (transformers), ``cos_cache`` (ONNX),
@@ -113,10 +114,11 @@ def apply_rope(
 
     Notes
     -----
-    With a, b a pair and c, s its cosine and sine: ``a c - b s`` and ``b c + a s``. The gradient
-    is the rotation by minus the angles, and only tables are saved for it; tables that require
-    grad get theirs. Under ``torch.compile`` a position outside raises a RuntimeError; where no
-    error can depend on values (vmap, CUDA graphs), its row becomes NaN.
+    Equations ``eq-rope``, ``eq-rope-rotation``, ``eq-rope-generator`` and ``eq-rope-relative`` of
+    the book. With a, b a pair and c, s its cosine and sine: ``a c - b s`` and ``b c + a s``. The
+    gradient is the rotation by minus the angles, and only tables are saved for it; tables that
+    require grad get theirs. Under ``torch.compile`` a position outside raises a RuntimeError;
+    where no error can depend on values (vmap, CUDA graphs), its row becomes NaN.
     Source: Su et al. (2021), equation 34. Elsewhere: ``apply_rotary_pos_emb`` (transformers,
     pairs (i, i + r/2) in Llama and NeoX, (2i, 2i + 1) in GPT-J), ``RotaryEmbedding`` (ONNX),
     ``apply_rotary_emb`` (flash-attention), ``is_neox_style = not interleaved`` (vLLM).
@@ -178,7 +180,8 @@ def apply_rope_qk(
 
     Notes
     -----
-    As in `apply_rope`.
+    Equations ``eq-rope-ask``, ``eq-rope-score`` and ``eq-rope-decay`` of the book, for the products
+    of what is returned; otherwise as in `apply_rope`.
 
     Examples
     --------

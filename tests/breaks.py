@@ -457,13 +457,13 @@ BREAKS = (
         "kind F: an odd width",
         "posenc/context/_numbers.py",
         swap("if width % 2:", "if width % 2 and width > 7:"),
-        unit("test_context.py::test_width_base_and_factor_are_checked_at_the_door"),
+        unit("test_context_door.py::test_width_base_and_factor_are_checked_at_the_door"),
     ),
     Break(
         "kind F: a list of another length",
         "posenc/context/_families.py",
         swap("if len(values) != pairs:", "if not len(values):"),
-        unit("test_context.py::test_bad_input_gets_one_clear_sentence"),
+        unit("test_context_door.py::test_bad_input_gets_one_clear_sentence"),
     ),
     Break(
         "kind E: DeepSeek's softmax factor forgotten",

@@ -37,12 +37,8 @@ TORCH_MODULES = (
     "posenc.modules.rotary",
 )
 BEFORE_THEIR_CHAPTER = {  # no page has numbered their equations yet
-    "apply_rope",
-    "apply_rope_qk",
     "convert_qk_weight",
     "pairing_permutation",
-    "rope_tables",
-    "RotaryEmbedding",
     "decode",
     "evict",
     "from_attention_mask",

@@ -33,6 +33,7 @@ class RotaryEmbedding(torch.nn.Module):
 
     Notes
     -----
+    Equations ``eq-rope`` and ``eq-rope-relative`` of the book.
     No buffer and no parameter: the state_dict is empty, an ``inv_freq`` or ``cos_cached`` of an
     older checkpoint is passed over, there is no maximal length, and ``.half()``,
     ``.to(torch.bfloat16)`` or a construction on the meta device leave the angles as they are.

@@ -4,8 +4,8 @@ Run as ``python tests/benchmarks/rotation.py [--write PATH] [--rows WORD ...] [-
 thread, candidates interleaved, the median of the ratios over all rounds. Everything is measured
 twice: cold, with the system's allocator as it is, and warm, in a second process whose allocator
 keeps freed memory (a new tensor of 64 MiB costs page faults worth several copies). Time is the
-processor time of the process. Peers that cannot be imported are left out. Run it with nothing
-else on the machine: other programs slow memory and caches.
+processor time of the process. Run it with nothing else on the machine: other programs slow memory
+and caches.
 """
 
 from __future__ import annotations
@@ -20,11 +20,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import onnx
+import onnxruntime
+import rotary_embedding_torch
 import torch
 from tables import processor
+from transformers.models.llama import modeling_llama
+from x_transformers import x_transformers
 
 from posenc import apply_rope_qk, frequencies, rope_tables
 
@@ -53,6 +59,8 @@ BOUNDS = {  # row: {candidate: (most, over which reference, cold or warm)}
     "tables": {"posenc": (6.5, "fill", "cold")},
 }
 
+PEERS = ("torch", "transformers", "rotary-embedding-torch", "x-transformers", "onnxruntime")
+
 Way = Callable[[], object]
 Rotation = Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 
@@ -73,37 +81,25 @@ def torchtune_formula(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> 
 def peers(cos: torch.Tensor, sin: torch.Tensor, dtype: Any, half: bool) -> dict[str, Rotation]:
     """Rotations of q and k by other libraries, tables made before."""
     found: dict[str, Rotation] = {}
-    batch_cos, batch_sin = cos[None], sin[None]
     if half:
-        try:
-            from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
-
-            twice = [torch.cat([t, t], -1).to(dtype)[None] for t in (cos, sin)]
-            found["transformers"] = lambda q, k: apply_rotary_pos_emb(q, k, *twice)
-        except ImportError:
-            pass
+        twice = [torch.cat([t, t], -1).to(dtype)[None] for t in (cos, sin)]
+        found["transformers"] = lambda q, k: modeling_llama.apply_rotary_pos_emb(q, k, *twice)
     else:
+        angles = torch.atan2(sin.double(), cos.double()).float().repeat_interleave(2, -1)
+        batch = angles[None]
         found["torchtune's formula"] = lambda q, k: (
             torchtune_formula(q, cos, sin),
             torchtune_formula(k, cos, sin),
         )
-        angles = torch.atan2(sin.double(), cos.double()).float().repeat_interleave(2, -1)
-        try:
-            from rotary_embedding_torch import apply_rotary_emb
-
-            found["rotary-embedding-torch"] = lambda q, k: (
-                apply_rotary_emb(angles, q),
-                apply_rotary_emb(angles, k),
-            )
-        except ImportError:
-            pass
-        try:
-            from x_transformers.x_transformers import apply_rotary_pos_emb as by_angles
-
-            found["x-transformers"] = lambda q, k: (by_angles(q, angles), by_angles(k, angles))
-        except ImportError:
-            pass
-    tables = [t.to(dtype).expand(1, *t.shape[1:]) for t in (batch_cos, batch_sin)]
+        found["rotary-embedding-torch"] = lambda q, k: (
+            rotary_embedding_torch.apply_rotary_emb(angles, q),
+            rotary_embedding_torch.apply_rotary_emb(angles, k),
+        )
+        found["x-transformers"] = lambda q, k: (
+            x_transformers.apply_rotary_pos_emb(q, batch),
+            x_transformers.apply_rotary_pos_emb(k, batch),
+        )
+    tables = [t.to(dtype)[None] for t in (cos, sin)]
 
     def operator(q: torch.Tensor, k: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         rows = [t.expand(q.shape[0], -1, -1) for t in tables]
@@ -112,31 +108,24 @@ def peers(cos: torch.Tensor, sin: torch.Tensor, dtype: Any, half: bool) -> dict[
 
     found["torch.onnx.ops"] = operator
     if dtype == torch.float32:
-        runtime = onnxruntime_rotation(cos, sin, half)
-        if runtime:
-            found["onnxruntime"] = runtime
+        found["onnxruntime"] = onnxruntime_rotation(cos, sin, half)
     return found
 
 
-def onnxruntime_rotation(cos: torch.Tensor, sin: torch.Tensor, half: bool) -> Rotation | None:
+def onnxruntime_rotation(cos: torch.Tensor, sin: torch.Tensor, half: bool) -> Rotation:
     """Onnxruntime's RotaryEmbedding (opset 23), inputs and outputs bound to torch's memory."""
-    try:
-        import onnxruntime
-        from onnx import TensorProto, helper
-    except ImportError:
-        return None
-    kind = TensorProto.FLOAT
-    value = helper.make_tensor_value_info
-    node = helper.make_node(
+    kind = onnx.TensorProto.FLOAT
+    value = onnx.helper.make_tensor_value_info
+    node = onnx.helper.make_node(
         "RotaryEmbedding", ["x", "cos", "sin"], ["y"], interleaved=int(not half)
     )
-    graph = helper.make_graph(
+    graph = onnx.helper.make_graph(
         [node],
         "rotation",
         [value("x", kind, "bhsd"), value("cos", kind, "bst"), value("sin", kind, "bst")],
         [value("y", kind, "bhsd")],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 23)])
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(
@@ -323,7 +312,7 @@ def main() -> None:
         "threads": 1,
         "versions": {
             "python": platform.python_version(),
-            "torch": torch.__version__.split("+")[0],
+            **{name: version(name).split("+")[0] for name in PEERS},
         },
         "shapes": {"prefill": PREFILL, "decode": DECODE, "training": TRAINING},
         "unit": "time of copy_ (of fill_, for tables) of the same memory",

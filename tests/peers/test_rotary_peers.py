@@ -1,16 +1,20 @@
 """Rotations against other implementations, on shapes drawn at random."""
 
 import numpy as np
+import onnx
 import pytest
+import rotary_embedding_torch
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from onnx.reference import ReferenceEvaluator
 from transformers import LlamaConfig
 from transformers.models.cohere import modeling_cohere
 from transformers.models.gpt_neox import modeling_gpt_neox
 from transformers.models.gptj import modeling_gptj
 from transformers.models.llama import modeling_llama
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
+from x_transformers import x_transformers
 
 from posenc import apply_rope, apply_rope_qk, frequencies, pairing_permutation, rope_tables
 
@@ -31,25 +35,13 @@ def draw(*shape, seed):
     return torch.as_tensor(np.random.default_rng(seed).normal(size=shape)).float()
 
 
-def onnx_reference(x, cos_cache, sin_cache, position_ids=None, interleaved=0, rotary_dim=0):
-    """RotaryEmbedding of ONNX, its specification's reference, on x [B, H, S, D] in NumPy."""
-    x = np.transpose(x, (0, 2, 1, 3))  # [B, S, H, D]
-    width = rotary_dim or x.shape[-1]
-    rotated, rest = x[..., :width], x[..., width:]
-    if position_ids is not None:
-        cos_cache, sin_cache = cos_cache[position_ids], sin_cache[position_ids]
-    cos, sin = cos_cache[:, :, None], sin_cache[:, :, None]
-    if interleaved:
-        x1, x2 = rotated[..., 0::2], rotated[..., 1::2]
-    else:
-        x1, x2 = np.split(rotated, 2, axis=-1)
-    real, imaginary = cos * x1 - sin * x2, sin * x1 + cos * x2
-    if interleaved:
-        pairs = np.concatenate([real[..., None], imaginary[..., None]], axis=-1)
-        rotated = pairs.reshape(rotated.shape)
-    else:
-        rotated = np.concatenate([real, imaginary], axis=-1)
-    return np.transpose(np.concatenate([rotated, rest], axis=-1), (0, 2, 1, 3))
+def onnx_reference(x, cos_cache, sin_cache, position_ids, interleaved, rotary_dim):
+    """RotaryEmbedding by ONNX's own reference evaluator, on x [B, H, S, D] in NumPy."""
+    names = ["x", "cos", "sin", "ids"]
+    options = {"interleaved": interleaved, "rotary_embedding_dim": rotary_dim}
+    node = onnx.helper.make_node("RotaryEmbedding", names, ["y"], **options)
+    arrays = zip(names, (x, cos_cache, sin_cache, position_ids), strict=True)
+    return ReferenceEvaluator(node).run(None, dict(arrays))[0]
 
 
 @pytest.mark.parametrize("interleaved", (False, True))
@@ -155,7 +147,6 @@ def test_a_converted_llama_head_has_the_same_scores():
 @EVERY_SHAPE
 def test_rotary_embedding_torch(batch, heads, length, half, rest, seed):
     """Interleaved and partial, in float32, at positions that an offset starts."""
-    rotary_embedding_torch = pytest.importorskip("rotary_embedding_torch")
     width = 2 * half + 2  # theirs divides by width - 2
     rope = rotary_embedding_torch.RotaryEmbedding(width, cache_if_possible=False)
     x = draw(batch, heads, length, width + 2 * rest, seed=seed)
@@ -170,7 +161,6 @@ def test_rotary_embedding_torch(batch, heads, length, half, rest, seed):
 @pytest.mark.parametrize("dtype", (torch.bfloat16, torch.float16))
 def test_rotary_embedding_torch_loses_positions_that_ours_keep(dtype):
     """Kind B. Positions in the dtype of x: theirs cannot tell 2049 from 2048."""
-    rotary_embedding_torch = pytest.importorskip("rotary_embedding_torch")
     rope = rotary_embedding_torch.RotaryEmbedding(8, cache_if_possible=False)
     x = draw(1, 1, 1, 8, seed=0).to(dtype)
     merged, kept = [], []
@@ -180,3 +170,17 @@ def test_rotary_embedding_torch_loses_positions_that_ours_keep(dtype):
         kept.append(apply_rope(x, *table, interleaved=True))
     assert torch.equal(*merged)
     assert (kept[0] - kept[1]).abs().max() > 0.1
+
+
+@SOME
+@EVERY_SHAPE
+def test_x_transformers(batch, heads, length, half, rest, seed):
+    """Interleaved and partial, in float32, at the first positions."""
+    width = 2 * half + 2  # theirs divides by width - 2
+    rope = x_transformers.RotaryEmbedding(width)
+    x = draw(batch, heads, length, width + 2 * rest, seed=seed)
+    angles, scale = rope.forward_from_seq_len(length)
+    theirs = x_transformers.apply_rotary_pos_emb(x, angles, scale)
+    cos, sin = rope_tables(torch.arange(length), frequencies(width))
+    ours = apply_rope(x, cos, sin, interleaved=True)
+    assert torch.allclose(theirs, ours, rtol=0, atol=4e-6)
