@@ -8,6 +8,8 @@ from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from posenc import Rope, frequencies, rope_from_config
 from posenc.checkpoints import FAMILIES
@@ -234,3 +236,35 @@ def test_every_family_reads_its_own_defaults():
             assert len(rope.frequencies) == rope.rotary_dim // 2
             assert 0 <= rope.rotary_start <= rope.head_dim - rope.rotary_dim
     assert copy.deepcopy(rope) == rope == pickle.loads(pickle.dumps(rope))
+
+
+STRANGE = (None, [], [1], {}, {"a": 1}, {"full_attention": {}}, "x", "", "8", "yarn", True, False)
+STRANGE += (0, -1, 1, 2, 3.5, -0.0, 1e300, 1e-300, 10**400, 2**63, float("nan"), float("inf"))
+KEYS = sorted(
+    {key for case in CONFIGS["read"] for key in case["config"]}
+    | {"factor", "attention_factor", "mscale_all_dim", "truncate", "beta_fast", "long_factor"}
+    | {"rope_parameters", "partial_rotary_factor", "layer_types", "alpha", "type", "text_config"}
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    case=st.sampled_from(CONFIGS["read"]),
+    key=st.sampled_from(KEYS),
+    inside=st.booleans(),
+    value=st.sampled_from(STRANGE),
+)
+def test_any_value_is_read_or_refused_in_one_sentence(case, key, inside, value):
+    """Catches an error from inside, a hang, and a table that fills the memory."""
+    config = copy.deepcopy(case["config"])
+    box = config.get("rope_scaling") or config.get("rope_parameters")
+    (box if inside and isinstance(box, dict) else config)[key] = value
+    rope, sentence = None, ""
+    try:
+        rope = rope_from_config(config, **asked(case))
+    except (TypeError, ValueError) as error:
+        sentence = str(error)
+    assert "\n" not in sentence
+    if rope is not None:
+        assert np.isfinite(rope.frequencies.omega).all()
+        assert np.isfinite(rope.softmax_scale)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from posenc._door import positive_float, whole_number
+from posenc._door import INT64, positive_float, whole_number
 from posenc.checkpoints.families import FAMILIES
 from posenc.checkpoints.family import Family, Rotation
 from posenc.checkpoints.loading import PREFIXES, load
@@ -88,7 +88,7 @@ class Reading:
         """Tokens that the configuration allows: ``max_position_embeddings``."""
         name = "max_position_embeddings"
         values = self.named(name) | {inside_of(name): self.rule.get(name)}
-        return whole_number(name, self.agreed(name, values, self.family.length), at_least=1)
+        return _tokens(name, self.agreed(name, values, self.family.length))
 
     def named(self, name: str) -> dict[str, Any]:
         """Return the values of a key, under the usual name and under the family's own."""
@@ -106,7 +106,7 @@ class Reading:
         if default is None and all(value is None for value in values.values()):
             self.source[ORIGINAL] = "max_position_embeddings"
             return self.length()
-        value = whole_number(ORIGINAL, self.agreed(ORIGINAL, values, default), at_least=1)
+        value = _tokens(ORIGINAL, self.agreed(ORIGINAL, values, default))
         if self.rope_type == "dynamic" and value != self.length():
             raise ValueError(
                 f"{ORIGINAL} is {value}, but rope_type 'dynamic' starts from "
@@ -150,6 +150,13 @@ class Reading:
             self.source["base"] += ", times rope_ratio"
             base *= positive_float("rope_ratio", ratio)
         return base
+
+
+def _tokens(name: str, value: object) -> int:
+    """Take a length in tokens, each of which has a position."""
+    if whole_number(name, value, at_least=1) not in INT64:
+        raise ValueError(f"{name} must fit in int64, got {value}")
+    return whole_number(name, value)
 
 
 def inside_of(key: str) -> str:

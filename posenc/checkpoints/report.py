@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from posenc._frequencies import Frequencies
 from posenc.checkpoints import Rope
@@ -30,8 +31,14 @@ def first_lost(spectrum: Frequencies) -> dict[str, int] | None:
     float32. Each step is rounded to nearest, so the result is the same on every machine.
     """
     omega = spectrum.omega
-    narrow = omega.astype(np.float32)
     step = 1 << 16
+    with np.errstate(over="ignore", invalid="ignore"):  # a frequency beyond float32 is lost
+        return _first_lost(omega, omega.astype(np.float32), step)
+
+
+def _first_lost(
+    omega: NDArray[np.float64], narrow: NDArray[np.float32], step: int
+) -> dict[str, int] | None:
     for start in range(0, LAST + step, step):
         positions = np.arange(start, start + step, dtype=np.int64)[:, None]
         if np.abs(omega).max() * (start + step) * 2.0**-23 < LOST:

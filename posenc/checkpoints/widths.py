@@ -8,6 +8,9 @@ from typing import Any
 from posenc._door import flag, positive_float, whole_number
 from posenc.checkpoints.reading import Reading
 
+WIDEST = 1 << 16
+"""Channels that no head has: a number beyond is a slip, and would fill the memory."""
+
 SLACK = 1e-6
 """What a product like 100 * 0.29 = 28.999999999999996 may lack."""
 
@@ -45,9 +48,11 @@ def widths(reading: Reading) -> tuple[int, int, int]:
         reading.source["head_dim"] = "qk_nope_head_dim + qk_rope_head_dim"
         reading.source["rotary_dim"] = reading.source.pop("qk_rope_head_dim")
         del reading.source["qk_nope_head_dim"]
+        _check_width(reading, head)
         _check_agreement(reading, head, turning, reading.parts())
     else:
         head = _head_dim(reading)
+        _check_width(reading, head)
         turning = _turning(reading, head)
     for name, width in (("head_dim", head), ("rotary_dim", turning)):
         if width % 2 or width < 1:
@@ -60,6 +65,13 @@ def widths(reading: Reading) -> tuple[int, int, int]:
             f" ({reading.source['rotary_dim']})"
         )
     return head, turning, head - turning if family.last else 0
+
+
+def _check_width(reading: Reading, head: int) -> None:
+    if head > WIDEST:
+        raise ValueError(
+            f"head_dim must be at most {WIDEST}, got {head} ({reading.source['head_dim']})"
+        )
 
 
 def _head_dim(reading: Reading) -> int:
