@@ -114,8 +114,9 @@ def rope_from_config(
     head_dim**-0.5, DeepSeek's with its factor, or what ``query_pre_attn_scalar`` or
     ``attention_multiplier`` says. Readings that differ between projects: ``attention_factor`` is
     the final factor of cos and sin; a rotary width is floor(head_dim * part), and must be even;
-    PhiMoE takes its long factors for a long sequence; Olmo 3 takes a ``rope_theta`` beside the
-    dictionary for all its layers.
+    PhiMoE takes its long factors for a long sequence; and where layers differ, ``type``,
+    ``truncate`` and Olmo 3's ``rope_theta`` count wherever they stand (transformers 5.24 drops
+    each of them in one place: tests/peers/test_checkpoints_peers.py shows it).
     Elsewhere: ``ROPE_INIT_FUNCTIONS`` (transformers), ``get_rope`` (vLLM).
 
     Examples

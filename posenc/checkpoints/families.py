@@ -197,7 +197,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             NEIGHBOURS,
             8192,
             part=0.5,
-            reads=("rope_ratio",),
+            reads=("rope_ratio", "original_rope"),
             names={"max_position_embeddings": "seq_length"},
         ),
         "cohere": Family(NEIGHBOURS, 8192, layers=base(5e5)),

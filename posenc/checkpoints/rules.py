@@ -34,6 +34,8 @@ def parameters(reading: Reading) -> dict[str, Any]:
         taken["factor"] = max(1.0, reading.length() / taken[ORIGINAL])
         reading.source["factor"] = f"max_position_embeddings / {ORIGINAL}"
     if word == "yarn" and reading.rotation.attention_factor is not None:
+        if "attention_factor" not in taken:
+            reading.source["attention_factor"] = f"default of model_type {reading.model_type!r}"
         taken.setdefault("attention_factor", reading.rotation.attention_factor)
     if "factor" in taken:
         taken["factor"] = positive_float("factor", taken["factor"])

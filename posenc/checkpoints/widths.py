@@ -19,8 +19,7 @@ def pairing(reading: Reading) -> bool:
     """Whether pairs are (2i, 2i + 1)."""
     for key in ("rope_interleave", "original_rope"):
         value = reading.found.get(key)
-        readers = {"original_rope": reading.model_type == "chatglm"}
-        if value is not None and readers.get(key, key in reading.family.reads):
+        if value is not None and key in reading.family.reads:
             reading.source["interleaved"] = key
             return flag(key, value)
     reading.source["interleaved"] = f"code of model_type {reading.model_type!r}"
@@ -116,7 +115,9 @@ def _turning(reading: Reading, head: int) -> int:
                 )
         reading.source["rotary_dim"] = f"code of model_type {reading.model_type!r}"
         return head
-    widths = counts | {key: math.floor(head * part + SLACK) for key, part in given.items()}
+    widths = counts | {
+        f"{key} times head_dim": math.floor(head * part + SLACK) for key, part in given.items()
+    }
     default = family.width or math.floor(head * (family.part or 1.0) + SLACK)
     return int(reading.agreed("rotary_dim", widths, default))
 
