@@ -445,6 +445,21 @@ def test_a_type_under_its_old_name_still_counts(name):
     assert rope.frequencies.omega[0] == 1 / 8
 
 
+def test_phimoe_takes_its_long_factors_for_a_long_sequence():
+    """Documented: transformers 5.24 turns by the short ones at every length."""
+    box = {"type": "longrope", "short_factor": [1.0] * 8, "long_factor": [4.0] * 8}
+    box |= {"short_mscale": 1.25, "long_mscale": 1.5, "original_max_position_embeddings": 4096}
+    old = LLAMA | {"max_position_embeddings": 131072, "rope_scaling": box}
+    rope = rope_from_config({"model_type": "phimoe", **old}, seq_len=4097)
+    short = rope_from_config({"model_type": "phimoe", **old}, seq_len=4096)
+    np.testing.assert_allclose(rope.frequencies.omega, short.frequencies.omega / 4, rtol=1e-15)
+    assert rope.frequencies.attention_factor == 1.5
+    theirs = rotary_of(config_of("phimoe", **old | {"rope_scaling": dict(box)}))
+    cos, _ = theirs(torch.zeros(1), torch.tensor([[4096]]))
+    right = 1.5 * np.cos(4096 * short.frequencies.omega)
+    np.testing.assert_allclose(cos[0, 0, :8].numpy(), right, rtol=0, atol=1e-3)
+
+
 def test_truncate_counts_where_layers_differ():
     """Documented: transformers 5.24 looks for a nested truncate beside the layer types."""
     box = NEW_YARN | {"truncate": False}
