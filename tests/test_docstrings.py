@@ -19,6 +19,7 @@ MODULES = (
     "posenc.relative",
     "posenc.rotary",
     "posenc.pairing",
+    "posenc.checkpoints",
 )
 # public under the name of posenc.learned, posenc.positions or posenc.context
 WITH_PREFIX = (
@@ -45,6 +46,7 @@ BEFORE_THEIR_CHAPTER = {  # no page has numbered their equations yet
     "proportional",
     "yarn",
     "yarn_paper",
+    "rope_from_config",
 }
 
 
