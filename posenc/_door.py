@@ -35,17 +35,22 @@ def offset_number(name: str, value: object) -> int:
     return number
 
 
-def positive_float(name: str, value: object) -> float:
-    """Take a positive finite real number, as a Python float."""
+def real_number(name: str, value: object) -> float:
+    """Take a real number, as a Python float: infinities and NaN are let through."""
     refused = (bool, complex, np.complexfloating, str, bytes, bytearray)
     if isinstance(value, refused) or "bool" in _dtype(value) or _axes(value):
         raise TypeError(f"{name} must be a real number, got {kind(value)}")
     try:
-        number = float(value)  # type: ignore[arg-type]
+        return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be a real number, got {kind(value)}") from None
     except OverflowError:
-        number = math.inf
+        return math.inf
+
+
+def positive_float(name: str, value: object) -> float:
+    """Take a positive finite real number, as a Python float."""
+    number = real_number(name, value)
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be positive and finite, got {value}")
     return number

@@ -16,38 +16,46 @@ from posenc._frequencies import GUARD_BITS, LOCK, TURN_BITS, Frequencies
 Spacing = Literal["paper", "endpoint"]
 
 
-def geometric(count: int, base: float, exponent: Fraction) -> Frequencies:
-    """``base ** (-i * exponent)`` for i < count, each with 128 bits after the point.
+def powers(
+    count: int, base: float | Fraction, exponent: Fraction, *, spare: int = 0
+) -> tuple[list[int], int]:
+    """``base ** (-i * exponent)`` for i < count, as integers over one power of two.
 
     Parameters
     ----------
     count : int
-        Number of frequencies.
-    base : float
+        Number of powers.
+    base : float or Fraction
         Positive and finite; taken as exact.
     exponent : Fraction
         Step of the exponent from one pair to the next.
+    spare : int, default 0
+        Bits more than `Frequencies` need, for arithmetic that follows.
 
     Returns
     -------
-    Frequencies
+    numbers : list of int
+        The powers times ``2**bits``.
+    bits : int
 
     Notes
     -----
     The powers are a running product of integers over ``2**bits``: rounding grows by one unit in
-    the last place a step, and frequencies far from 1, on either side, get as many bits more.
+    the last place a step, and powers far from 1, on either side, get as many bits more.
     """
-    octaves = math.ceil(abs(math.log2(base)) * count * exponent)
-    bits = TURN_BITS + 2 * GUARD_BITS + octaves
-    step = libmp.from_rational(-exponent.numerator, exponent.denominator, bits + octaves)
+    above, below = base.as_integer_ratio()
+    octaves = math.ceil(abs(math.log2(above) - math.log2(below)) * count * exponent)
+    bits = TURN_BITS + 2 * GUARD_BITS + octaves + spare
+    precision = bits + octaves
+    step = libmp.from_rational(-exponent.numerator, exponent.denominator, precision)
     with LOCK:
-        power = libmp.mpf_pow(libmp.from_float(base), step, bits + octaves)
+        power = libmp.mpf_pow(libmp.from_rational(above, below, precision), step, precision)
     ratio, number = int(libmp.to_fixed(power, bits)), 1 << bits
     numbers = []
     for _ in range(count):
         numbers.append(number)
         number = number * ratio >> bits
-    return Frequencies.fixed(numbers, bits)
+    return numbers, bits
 
 
 def frequencies(dim: int, base: float = 10000.0, *, spacing: Spacing = "paper") -> Frequencies:
@@ -110,10 +118,10 @@ def spectrum(dim: int, base: float, spacing: Spacing) -> Frequencies:
     base = positive_float("base", base)
     choice("spacing", spacing, ("paper", "endpoint"))
     if spacing == "paper":
-        return geometric((dim + 1) // 2, base, Fraction(2, dim))
+        return Frequencies.fixed(*powers((dim + 1) // 2, base, Fraction(2, dim)))
     if dim % 2:
         raise ValueError(f"dim must be even with spacing='endpoint', got {dim}")
-    return geometric(dim // 2, base, Fraction(1, max(1, dim // 2 - 1)))
+    return Frequencies.fixed(*powers(dim // 2, base, Fraction(1, max(1, dim // 2 - 1))))
 
 
 def wavelengths(frequencies: Frequencies) -> NDArray[np.float64]:

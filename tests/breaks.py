@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+TRITON = "posenc/kernels/rotate_triton.py"
 FORMULA, SHIFT = "book/2-waves/formula.ipynb", "book/2-waves/shift.ipynb"
 NBVAL = ("-m", "pytest", "-q", "--nbval", "--nbval-current-env")
 TESTS = ("-m", "pytest", "-q")
@@ -118,6 +119,11 @@ def a_label_more(cell: dict) -> bool:
 def unit(test: str) -> tuple[tuple[str, ...], ...]:
     """Name one test of the package or of the book's sources."""
     return ((*TESTS, f"tests/{test}"),)
+
+
+def interpreted(test: str) -> tuple[tuple[str, ...], ...]:
+    """Name one test of the Triton kernel, which the interpreter runs."""
+    return ((*TESTS, "-x", "tests/interpreter", "-k", test),)
 
 
 BREAKS = (
@@ -364,6 +370,192 @@ BREAKS = (
         unit("test_positions.py::test_shards_equal_the_whole"),
     ),
     Break(
+        "kind E: shorter than trained",
+        "posenc/context/_stretch.py",
+        swap('max(trained, tokens("seq_len", seq_len))', 'tokens("seq_len", seq_len)'),
+        unit("test_context.py::test_dynamic_remembers_nothing"),
+    ),
+    Break(
+        "kind E: a base that stays grown",
+        "posenc/context/_stretch.py",
+        swap(
+            'length = max(trained, tokens("seq_len", seq_len))',
+            'length = max(trained, tokens("seq_len", seq_len), *dynamic.__dict__.values())\n'
+            "    dynamic.grown = length",
+        ),
+        unit("test_context.py::test_dynamic_remembers_nothing"),
+    ),
+    Break(
+        "kind E: d for d - 2",
+        "posenc/context/_stretch.py",
+        swap("Fraction(1, pairs - 1)", "Fraction(1, pairs)"),
+        unit("test_context.py::test_ntk_keeps_the_first_hand_and_slows_the_last_by_the_factor"),
+    ),
+    Break(
+        "kind E: bound d/2 - 1",
+        "posenc/context/_yarn.py",
+        swap("last = MP.mpf(2 * pairs - 1)", "last = MP.mpf(pairs - 1)"),
+        unit("test_context.py::test_golden_rules"),
+    ),
+    Break(
+        "kind E: the ramp not truncated",
+        "posenc/context/_yarn.py",
+        swap("truncate: bool = True", "truncate: bool = False"),
+        unit("test_context.py::test_golden_rules"),
+    ),
+    Break(
+        "kind E: the paper's ramp",
+        "posenc/context/_yarn.py",
+        swap(
+            "slowed = _slowed_by_index(low, high, len(omega))",
+            "slowed = slowed_by_turns(omega, length, few, many)",
+        ),
+        unit("test_context.py::test_golden_rules"),
+    ),
+    Break(
+        "kind E: mscales exchanged",
+        "posenc/context/_yarn.py",
+        swap(
+            "_temperature(s, numerator) / _temperature(s, denominator)",
+            "_temperature(s, denominator) / _temperature(s, numerator)",
+        ),
+        unit("test_context.py::test_coefficients_divide"),
+    ),
+    Break(
+        "kind E: the attention factor lost",
+        "posenc/context/_numbers.py",
+        swap("scaled, attention_factor=attention_factor", "scaled"),
+        unit("test_context.py::test_the_factor_reaches_cosines_and_sines_once"),
+    ),
+    Break(
+        "kind E: one list for every length",
+        "posenc/context/_families.py",
+        swap(
+            'divisors = long if tokens("seq_len", seq_len) > trained else short', "divisors = long"
+        ),
+        unit("test_context.py::test_longrope_chooses_by_the_length_of_the_whole_text"),
+    ),
+    Break(
+        "kind E: the long list a token early",
+        "posenc/context/_families.py",
+        swap('tokens("seq_len", seq_len) > trained', 'tokens("seq_len", seq_len) >= trained'),
+        unit("test_context.py::test_longrope_chooses_by_the_length_of_the_whole_text"),
+    ),
+    Break(
+        "kind E: Llama's bands turned round",
+        "posenc/context/_numbers.py",
+        swap("0 if r >= many else 1 if r < few", "1 if r >= many else 0 if r < few"),
+        unit("test_context.py::test_llama3_keeps_fast_hands_and_slows_slow_ones"),
+    ),
+    Break(
+        "kind F: exponents of partial rotary",
+        "posenc/context/_families.py",
+        swap("omega[:turning])", "spectrum(2 * turning, base))"),
+        unit("test_context.py::test_proportional_is_not_partial"),
+    ),
+    Break(
+        "kind F: no zeros for standing hands",
+        "posenc/context/_families.py",
+        swap(", *still])", "])"),
+        unit("test_context.py::test_proportional_is_not_partial"),
+    ),
+    Break(
+        "kind F: an odd width",
+        "posenc/context/_numbers.py",
+        swap("if width % 2:", "if width % 2 and width > 7:"),
+        unit("test_context_door.py::test_width_base_and_factor_are_checked_at_the_door"),
+    ),
+    Break(
+        "kind F: a list of another length",
+        "posenc/context/_families.py",
+        swap("if len(values) != pairs:", "if not len(values):"),
+        unit("test_context_door.py::test_bad_input_gets_one_clear_sentence"),
+    ),
+    Break(
+        "kind E: DeepSeek's softmax factor forgotten",
+        "posenc/checkpoints/widths.py",
+        swap('family.scale == "mscale" and', 'family.scale == "never" and'),
+        unit("test_checkpoints.py::test_what_a_configuration_means"),
+    ),
+    Break(
+        "kind E: an attention factor for DeepSeek-V4",
+        "posenc/checkpoints/rules.py",
+        swap('if word == "yarn" and', "if False and"),
+        unit("test_checkpoints.py::test_what_a_configuration_means"),
+    ),
+    Break(
+        "kind E: layers with a window scaled too",
+        "posenc/checkpoints/nesting.py",
+        swap("if rotation.scaled:", "if True:"),
+        unit("test_checkpoints.py::test_what_a_configuration_means"),
+    ),
+    Break(
+        "kind E: local and global base swapped",
+        "posenc/checkpoints/families.py",
+        swap(
+            "GEMMA3_LAYERS = two(Rotation(1e6), Rotation(1e4,",
+            "GEMMA3_LAYERS = two(Rotation(1e4), Rotation(1e6,",
+        ),
+        unit("test_checkpoints.py::test_what_a_configuration_means"),
+    ),
+    Break(
+        "kind E: always the long list",
+        "posenc/checkpoints/rules.py",
+        swap('{"seq_len": seq_len}', '{"seq_len": 10**9}'),
+        unit("test_checkpoints.py::test_what_a_configuration_means"),
+    ),
+    Break(
+        "kind F: a nested dictionary read as a flat one",
+        "posenc/checkpoints/nesting.py",
+        swap("if key not in declared and isinstance(value, Mapping)", "if False"),
+        unit("test_checkpoints.py::test_what_a_configuration_cannot_mean"),
+    ),
+    Break(
+        "kind F: hidden size over heads, whatever head_dim says",
+        "posenc/checkpoints/widths.py",
+        swap('if found.get("head_dim") is not None or', "if False and"),
+        unit("test_checkpoints.py::test_what_a_configuration_means"),
+    ),
+    Break(
+        "kind F: a rotary width that reads the next head",
+        "posenc/checkpoints/widths.py",
+        swap("if turning > head:", "if False:"),
+        unit("test_checkpoints.py::test_what_a_configuration_cannot_mean"),
+    ),
+    Break(
+        "kind F: a width that floating point makes one less",
+        "posenc/checkpoints/widths.py",
+        swap("SLACK = 1e-6", "SLACK = 0.0"),
+        unit("test_checkpoints.py::test_what_a_configuration_means"),
+    ),
+    Break(
+        "kind F: partial and proportional swapped",
+        "posenc/checkpoints/widths.py",
+        swap('reading.rope_type == "proportional"', "reading.parts()"),
+        unit("test_checkpoints.py::test_what_a_configuration_means"),
+    ),
+    Break(
+        "kind F: a typo in a key left alone",
+        "posenc/checkpoints/reading.py",
+        swap("if key.startswith(PREFIXES) and", "if False and"),
+        unit("test_checkpoints.py::test_what_a_configuration_cannot_mean"),
+    ),
+    Break(
+        "kind F: a family of the other pairing",
+        "posenc/checkpoints/families.py",
+        swap('"glm4": Family(NEIGHBOURS', '"glm4": Family(HALVES'),
+        unit(
+            "peers/test_checkpoints_peers.py::"
+            "test_a_layer_gets_the_queries_keys_and_scale_that_are_predicted[glm4-None]"
+        ),
+    ),
+    Break(
+        "an error that leaves status 0",
+        "posenc/__main__.py",
+        swap("    return 2\n", "    return 0\n"),
+        unit("test_command.py::test_errors_are_one_sentence_and_status_2"),
+    ),
+    Break(
         "kind G: frequencies in a buffer",
         "posenc/modules/rotary.py",
         swap(
@@ -405,6 +597,76 @@ BREAKS = (
         "posenc/kernels/rotate_torch.py",
         swap("table.narrow(axis, start, count)", "table.narrow(axis, 0, count)"),
         unit("test_rotary.py::test_ways_of_every_size_agree_to_the_bit"),
+    ),
+    Break(
+        "GPU: sign of the rotation",
+        TRITON,
+        swap("a * c - b * s, b * c + a * s", "a * c + b * s, b * c - a * s"),
+        interpreted("test_every_width_dtype_and_pairing"),
+    ),
+    Break(
+        "GPU: the gradient by the same angle",
+        "posenc/kernels/rotate_cuda.py",
+        swap(
+            "rows, interleaved, not inverse)\n    return back",
+            "rows, interleaved, inverse)\n    return back",
+        ),
+        interpreted("test_the_gradient_is_the_rotation_back"),
+    ),
+    Break(
+        "GPU: half offset",
+        TRITON,
+        swap("b = tl.load(source + (channel + HALF)", "b = tl.load(source + (channel + PAIRS)"),
+        interpreted("test_every_width_dtype_and_pairing"),
+    ),
+    Break(
+        "GPU: a stride",
+        TRITON,
+        swap("source = x + (head * x_head", "source = x + (head * y_head"),
+        interpreted("test_any_strides"),
+    ),
+    Break(
+        "GPU: mask at the tail of the tokens",
+        TRITON,
+        swap(
+            "live = (token < tokens) & (head < heads)", "live = (token <= tokens) & (head < heads)"
+        ),
+        interpreted("test_tails_of_tokens_and_heads"),
+    ),
+    Break(
+        "GPU: mask at the tail of the heads",
+        TRITON,
+        swap(
+            "live = (token < tokens) & (head < heads)", "live = (token < tokens) & (head <= heads)"
+        ),
+        interpreted("test_tails_of_tokens_and_heads"),
+    ),
+    Break(
+        "GPU: arithmetic in the dtype of x",
+        TRITON,
+        swap(
+            "    if INVERSE:  #",
+            "    c, s = c.to(tl.float16), s.to(tl.float16)\n    if INVERSE:  #",
+        ),
+        interpreted("test_every_width_dtype_and_pairing"),
+    ),
+    Break(
+        "GPU: a position clamped to the tables",
+        TRITON,
+        swap(
+            "live = live & (at >= 0) & (at < length)",
+            "at = tl.minimum(tl.maximum(at, 0), length - 1)",
+        ),
+        interpreted("test_a_position_outside_gives_nan_where_no_error_can_be_raised"),
+    ),
+    Break(
+        "GPU: offsets in 32 bits",
+        TRITON,
+        swap(
+            "token = (program % blocks * TOKENS + tile % TOKENS).to(tl.int64)",
+            "token = program % blocks * TOKENS + tile % TOKENS",
+        ),
+        interpreted("test_addresses_beyond_32_bits"),
     ),
     Break("one stored digit", FORMULA, in_cells(another_digit), ((*NBVAL, FORMULA),)),
     Break("one curve of a stored figure", FORMULA, in_cells(another_curve), ((*NBVAL, FORMULA),)),
@@ -451,8 +713,13 @@ def passes(tree: Path, check: tuple[tuple[str, ...], ...]) -> tuple[bool, str]:
     environment = {**os.environ, "PYTHONPATH": str(tree), "WAVES_REQUIRE_SITE": "1"}
     said = ""
     for command in check:
+        own = {"TRITON_INTERPRET": "1"} if "tests/interpreter" in command else {}
         done = subprocess.run(
-            [sys.executable, *command], cwd=tree, env=environment, capture_output=True, text=True
+            [sys.executable, *command],
+            cwd=tree,
+            env={**environment, **own},
+            capture_output=True,
+            text=True,
         )
         said = done.stdout + done.stderr
         if done.returncode:

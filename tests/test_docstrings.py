@@ -19,9 +19,17 @@ MODULES = (
     "posenc.relative",
     "posenc.rotary",
     "posenc.pairing",
+    "posenc.checkpoints",
 )
-# public under the name of posenc.learned or posenc.positions
-WITH_PREFIX = ("posenc.learned", "posenc.positions", "posenc._cache")
+# public under the name of posenc.learned, posenc.positions or posenc.context
+WITH_PREFIX = (
+    "posenc.learned",
+    "posenc.positions",
+    "posenc._cache",
+    "posenc.context._stretch",
+    "posenc.context._yarn",
+    "posenc.context._families",
+)
 TORCH_MODULES = (
     "posenc.modules.sinusoidal",
     "posenc.modules.learned",
@@ -29,13 +37,16 @@ TORCH_MODULES = (
     "posenc.modules.rotary",
 )
 BEFORE_THEIR_CHAPTER = {  # no page has numbered their equations yet
-    "convert_qk_weight",
-    "pairing_permutation",
-    "decode",
-    "evict",
-    "from_attention_mask",
-    "packed",
     "zigzag",
+    "dynamic",
+    "linear",
+    "llama3",
+    "longrope",
+    "ntk",
+    "proportional",
+    "yarn",
+    "yarn_paper",
+    "rope_from_config",
 }
 
 
@@ -91,7 +102,7 @@ def test_everything_public_is_listed_and_documented():
         assert inspect.getdoc(getattr(posenc, name))
     public = {name for module in MODULES for name in defined_in(module)}
     internal = {
-        "geometric",
+        "powers",
         "spectrum",
         "tables",
         "takes_fast_way",
