@@ -41,6 +41,7 @@ types: $(VENV)/.for-all $(VENV)/.posenc ## the package's types (mypy, strict)
 
 unit: $(VENV)/.for-all $(VENV)/.posenc ## the package and the sources of the book
 	$(PY) -m pytest tests --ignore=tests/site --ignore=tests/peers --durations=5
+	TRITON_INTERPRET=1 $(PY) -m pytest tests/interpreter --durations=5
 
 peers: $(VENV)/.for-all $(VENV)/.posenc ## the package against other libraries
 	$(PY) -m pytest tests/peers --durations=5
@@ -57,16 +58,21 @@ run: $(VENV)/.for-all $(VENV)/.posenc ## run chapters and store what they show [
 lab: $(VENV)/.for-all $(VENV)/.posenc ## open the chapters in JupyterLab
 	$(PY) -m jupyterlab --LabApp.default_url=/lab/tree/book
 
-bench: $(VENV)/.for-all $(VENV)/.posenc ## measure tables and rotations on this CPU and store the ratios (minutes)
+bench: $(VENV)/.for-all $(VENV)/.posenc ## measure tables and rotations on this CPU, store and print the ratios (minutes)
 	$(PY) tests/benchmarks/tables.py --write book/data/benchmark-cpu.json
 	$(PY) tests/benchmarks/rotation.py --write book/data/benchmark-rope-cpu.json
+	$(PY) tests/benchmarks/report.py
 
-# A machine with a GPU brings its own torch: PY may be any Python (make gpu PY=python3),
-# no environment is made, and a step that fails does not keep the next from running.
-gpu: ## the GPU tests, then every chapter with its torch cells on the GPU [PY=python3]
-	@export PYTHONPATH="$(CURDIR)$${PYTHONPATH:+:$$PYTHONPATH}"; failed=; \
-	$(PY) -m pytest tests/gpu || failed="$$failed tests/gpu"; \
-	POSENC_DEVICE=cuda $(PY) -m pytest $(NBVAL) book || failed="$$failed book"; \
+# A machine with a GPU brings its own torch: PY may be any Python (make gpu PY=python3), no
+# environment is made, no network is needed, and what fails does not keep the rest from running.
+# Tests and chapters run JOBS at a time; the benchmark runs alone, at the end.
+JOBS ?= 4
+gpu: ## the GPU tests, every chapter with its torch cells on the GPU, then the benchmark [PY=python3]
+	@export PYTHONPATH="$(CURDIR)$${PYTHONPATH:+:$$PYTHONPATH}" POSENC_DEVICE=cuda; failed=; \
+	{ echo tests/gpu; find book -name '*.ipynb' | sort; } \
+		| xargs -P $(JOBS) -n 1 $(PY) -m pytest -p no:cacheprovider $(NBVAL) \
+		|| failed="$$failed tests-or-chapters"; \
+	$(PY) tests/benchmarks/gpu.py --write book/data || failed="$$failed benchmark"; \
 	if [ -n "$$failed" ]; then echo "Failed:$$failed"; exit 1; fi
 
 breaks: $(VENV)/.for-all $(VENV)/.posenc ## break code and book on purpose: a named check must fail (minutes)

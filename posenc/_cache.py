@@ -42,6 +42,7 @@ def decode(
 
     Notes
     -----
+    Equation ``eq-cache`` of the book; with a mask, the next after ``eq-positions-mask``.
     Elsewhere: ``cache_position`` (transformers), ``start_pos`` (Llama), ``seqlen_offsets``
     (flash-attention).
 
@@ -114,7 +115,8 @@ def evict(positions: Any, *, sinks: int, window: int, device: Any = None) -> Evi
 
     Notes
     -----
-    An offset that counts cached rows while keys keep their true positions belongs to neither
+    Equation ``eq-eviction`` of the book; what ``shift`` does to a key is ``eq-re-rotation``. An
+    offset that counts cached rows while keys keep their true positions belongs to neither
     reading. Source: Xiao et al. (2023), section 3.2. Elsewhere: ``SinkCache`` (transformers),
     ``llama_kv_cache_seq_add`` (llama.cpp).
 

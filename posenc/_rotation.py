@@ -91,35 +91,42 @@ def matched(table: Any, name: str, x: Any, axis: int, rows: str) -> Any:
     return table.reshape(*batch, *[1] * (x.ndim - 2 - len(batch)), length, half)
 
 
-def gathered(cos: Any, sin: Any, positions: Any) -> tuple[Any, Any]:
-    """Rows of tables [rows, r/2] at integer positions; none outside."""
+def gathered(cos: Any, sin: Any, positions: Any, by_number: bool) -> tuple[Any, Any, Any]:
+    """Rows of tables [rows, r/2] at integer positions; none outside.
+
+    ``by_number``: the kernel reads the rows itself, and makes those outside NaN. Then the tables
+    are returned whole, with the positions as the third value; else that is None.
+    """
     if cos.ndim != 2:
         raise ValueError(
             f"cos must have shape [rows, r/2] if positions are given, got {list(cos.shape)}"
         )
-    index = integer_positions(positions)
+    ready = by_number and is_tensor(positions) and str(positions.dtype) == "torch.int32"
+    index = positions if ready else integer_positions(positions)
     if index.ndim < 1:
         raise ValueError("positions must have shape [T] or [*batch, T], got []")
     rows = cos.shape[0]
-    outside = (index < 0) | (index >= rows)
     says = f"positions must lie in 0 ... {rows - 1}, the rows of cos and sin"
     if not is_tensor(cos):
+        outside = (index < 0) | (index >= rows)
         if outside.any():
             raise ValueError(f"{says}, got {index[outside][0]}")
-        return cos[index], sin[index]
+        return cos[index], sin[index], None
     import torch
 
     index = torch.as_tensor(index, device=cos.device)
-    outside = torch.as_tensor(outside, device=cos.device)
     if _cannot_ask(index):
-        inside = index.masked_fill(outside, 0)
-        hidden = outside[..., None]
-        return tuple(table[inside].masked_fill(hidden, torch.nan) for table in (cos, sin))
+        if by_number:
+            return cos, sin, index
+        from posenc.kernels.rotate_torch import rows_or_nan
+
+        return rows_or_nan(cos, index), rows_or_nan(sin, index), None
+    outside = (index < 0) | (index >= rows)
     if is_compiling():
         torch._assert_async(~outside.any(), says)
     elif not index.is_meta and bool(outside.any()):
         raise ValueError(f"{says}, got {int(index[outside][0])}")
-    return cos[index], sin[index]
+    return (cos, sin, index) if by_number else (cos[index], sin[index], None)
 
 
 def _cannot_ask(index: Any) -> bool:

@@ -38,8 +38,9 @@ def from_attention_mask(mask: Any) -> Any:
 
     Notes
     -----
-    Elsewhere: ``position_ids`` of transformers' ``generate``, ``cumsum(mask) - 1``. For learned
-    tables, whose padding has a row of its own: `posenc.learned.positions_from_mask`.
+    Equation ``eq-positions-mask`` of the book. Elsewhere: ``position_ids`` of transformers'
+    ``generate``, ``cumsum(mask) - 1``. For learned tables, whose padding has a row of its own:
+    `posenc.learned.positions_from_mask`.
 
     Examples
     --------
@@ -76,8 +77,8 @@ def packed(cu_seqlens: Any, *, device: Any = None) -> Any:
 
     Notes
     -----
-    Elsewhere: ``cu_seqlens_q`` (flash-attention), ``position_ids`` of transformers'
-    ``DataCollatorWithFlattening``.
+    Equation ``eq-positions-packed`` of the book. Elsewhere: ``cu_seqlens_q`` (flash-attention),
+    ``position_ids`` of transformers' ``DataCollatorWithFlattening``.
 
     Examples
     --------

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from posenc import _rotation
 from posenc._frequencies import Frequencies
-from posenc.kernels import quick, rotate
+from posenc.kernels import quick, reads_by_number, rotate
 from posenc.turns import tables
 
 PositionAxis = Literal[-2, -3]
@@ -216,17 +216,21 @@ def _rotated(
     """Check everything, match tables and tensors, and hand them to the kernels."""
     _rotation.check_words(interleaved, inverse, axis)
     _rotation.check_inputs(named, cos, sin, positions, axis)
-    xs, rows = list(named.values()), "cos"
+    xs, says, index = list(named.values()), "cos", None
     if outs is not None:
         _rotation.check_outs(named, outs, (cos, sin))
     if positions is not None:
-        cos, sin = _rotation.gathered(cos, sin, positions)
-        rows = "positions"
-    shaped: list[tuple[Any, Any]] = []
+        by_number = reads_by_number(xs, cos, sin)
+        cos, sin, index = _rotation.gathered(cos, sin, positions, by_number)
+        says = "positions"
+    shaped: list[tuple[Any, ...]] = []
     for name, x in named.items():
-        pair = tuple(_rotation.matched(table, name, x, axis, rows) for table in (cos, sin))
-        same = [known for known in shaped if known[0].shape == pair[0].shape]
-        shaped.append(same[0] if same else (pair[0], pair[1]))
+        if index is None:
+            table = tuple(_rotation.matched(t, name, x, axis, says) for t in (cos, sin))
+        else:
+            table = cos, sin, _rotation.matched(index[..., None], name, x, axis, says)
+        same = [known for known in shaped if known[-1].shape == table[-1].shape]
+        shaped.append(same[0] if same else table)
     targets = [None] * len(xs) if outs is None else list(outs)
     moved = [None if out is None else _heads_first(out, axis) for out in targets]
     inputs = [

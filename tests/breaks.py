@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+TRITON = "posenc/kernels/rotate_triton.py"
 FORMULA, SHIFT = "book/2-waves/formula.ipynb", "book/2-waves/shift.ipynb"
 NBVAL = ("-m", "pytest", "-q", "--nbval", "--nbval-current-env")
 TESTS = ("-m", "pytest", "-q")
@@ -118,6 +119,11 @@ def a_label_more(cell: dict) -> bool:
 def unit(test: str) -> tuple[tuple[str, ...], ...]:
     """Name one test of the package or of the book's sources."""
     return ((*TESTS, f"tests/{test}"),)
+
+
+def interpreted(test: str) -> tuple[tuple[str, ...], ...]:
+    """Name one test of the Triton kernel, which the interpreter runs."""
+    return ((*TESTS, "-x", "tests/interpreter", "-k", test),)
 
 
 BREAKS = (
@@ -508,6 +514,76 @@ BREAKS = (
         swap("table.narrow(axis, start, count)", "table.narrow(axis, 0, count)"),
         unit("test_rotary.py::test_ways_of_every_size_agree_to_the_bit"),
     ),
+    Break(
+        "GPU: sign of the rotation",
+        TRITON,
+        swap("a * c - b * s, b * c + a * s", "a * c + b * s, b * c - a * s"),
+        interpreted("test_every_width_dtype_and_pairing"),
+    ),
+    Break(
+        "GPU: the gradient by the same angle",
+        "posenc/kernels/rotate_cuda.py",
+        swap(
+            "rows, interleaved, not inverse)\n    return back",
+            "rows, interleaved, inverse)\n    return back",
+        ),
+        interpreted("test_the_gradient_is_the_rotation_back"),
+    ),
+    Break(
+        "GPU: half offset",
+        TRITON,
+        swap("b = tl.load(source + (channel + HALF)", "b = tl.load(source + (channel + PAIRS)"),
+        interpreted("test_every_width_dtype_and_pairing"),
+    ),
+    Break(
+        "GPU: a stride",
+        TRITON,
+        swap("source = x + (head * x_head", "source = x + (head * y_head"),
+        interpreted("test_any_strides"),
+    ),
+    Break(
+        "GPU: mask at the tail of the tokens",
+        TRITON,
+        swap(
+            "live = (token < tokens) & (head < heads)", "live = (token <= tokens) & (head < heads)"
+        ),
+        interpreted("test_tails_of_tokens_and_heads"),
+    ),
+    Break(
+        "GPU: mask at the tail of the heads",
+        TRITON,
+        swap(
+            "live = (token < tokens) & (head < heads)", "live = (token < tokens) & (head <= heads)"
+        ),
+        interpreted("test_tails_of_tokens_and_heads"),
+    ),
+    Break(
+        "GPU: arithmetic in the dtype of x",
+        TRITON,
+        swap(
+            "    if INVERSE:  #",
+            "    c, s = c.to(tl.float16), s.to(tl.float16)\n    if INVERSE:  #",
+        ),
+        interpreted("test_every_width_dtype_and_pairing"),
+    ),
+    Break(
+        "GPU: a position clamped to the tables",
+        TRITON,
+        swap(
+            "live = live & (at >= 0) & (at < length)",
+            "at = tl.minimum(tl.maximum(at, 0), length - 1)",
+        ),
+        interpreted("test_a_position_outside_gives_nan_where_no_error_can_be_raised"),
+    ),
+    Break(
+        "GPU: offsets in 32 bits",
+        TRITON,
+        swap(
+            "token = (program % blocks * TOKENS + tile % TOKENS).to(tl.int64)",
+            "token = program % blocks * TOKENS + tile % TOKENS",
+        ),
+        interpreted("test_addresses_beyond_32_bits"),
+    ),
     Break("one stored digit", FORMULA, in_cells(another_digit), ((*NBVAL, FORMULA),)),
     Break("one curve of a stored figure", FORMULA, in_cells(another_curve), ((*NBVAL, FORMULA),)),
     Break(
@@ -553,8 +629,13 @@ def passes(tree: Path, check: tuple[tuple[str, ...], ...]) -> tuple[bool, str]:
     environment = {**os.environ, "PYTHONPATH": str(tree), "WAVES_REQUIRE_SITE": "1"}
     said = ""
     for command in check:
+        own = {"TRITON_INTERPRET": "1"} if "tests/interpreter" in command else {}
         done = subprocess.run(
-            [sys.executable, *command], cwd=tree, env=environment, capture_output=True, text=True
+            [sys.executable, *command],
+            cwd=tree,
+            env={**environment, **own},
+            capture_output=True,
+            text=True,
         )
         said = done.stdout + done.stderr
         if done.returncode:

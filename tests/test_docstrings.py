@@ -38,10 +38,6 @@ TORCH_MODULES = (
 BEFORE_THEIR_CHAPTER = {  # no page has numbered their equations yet
     "convert_qk_weight",
     "pairing_permutation",
-    "decode",
-    "evict",
-    "from_attention_mask",
-    "packed",
     "zigzag",
     "dynamic",
     "linear",

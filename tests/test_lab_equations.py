@@ -97,6 +97,17 @@ def test_torch_modules_are_named_as_people_import_them(root):
     assert functions["eq-one"] == ["posenc.one", "posenc.modules.inner.one"]
 
 
+def test_what_a_module_lists_is_named_as_the_module_offers_it(root):
+    """Catches posenc._hidden.decode, which no page documents, and names that are only used."""
+    (root / "posenc/_hidden.py").write_text(CODE)
+    (root / "posenc/places.py").write_text(
+        'from posenc._hidden import Many, one\n\n__all__ = ["one"]\n'
+    )
+    functions = {e.label: e.functions for e in equations.read(root)}
+    assert functions["eq-one"] == ["posenc.places.one", "posenc.one"]
+    assert functions["eq-two"] == ["posenc._hidden.Many", "posenc.Many"]
+
+
 def test_a_notebook_is_read_like_a_page(root):
     """Catches a reader that does not look into the cells, or takes code for prose."""
     import nbformat

@@ -74,6 +74,12 @@ def formula(
     return torch.cat([*turned, x[..., width:]], -1) if width < x.shape[-1] else _joined(turned)
 
 
+def rows_or_nan(table: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """Rows of a table by number; NaN for a number that is no row, where no error can say so."""
+    outside = (rows < 0) | (rows >= table.shape[0])
+    return table[rows.masked_fill(outside, 0)].masked_fill(outside[..., None], torch.nan)
+
+
 def _joined(parts: list[torch.Tensor]) -> torch.Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(parts, -1)
 

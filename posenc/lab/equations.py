@@ -122,7 +122,8 @@ def _modules(folder: Path) -> Iterator[tuple[Path, ast.Module]]:
 def _functions(root: Path) -> Iterator[tuple[str, str]]:
     """Yield the public name and docstring of each public function, class and method."""
     packages = [root / "posenc", root / "posenc" / "modules"]
-    short = {full: name for package in packages for full, name in _exported(root, package)}
+    offering = [*sorted((root / "posenc").glob("[!_]*.py")), *(p / "__init__.py" for p in packages)]
+    short = {full: name for path in offering for full, name in _exported(root, path)}
     for path, tree in _modules(root / "posenc"):
         module = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
         for owner, node in _defined(tree.body, module):
@@ -131,15 +132,32 @@ def _functions(root: Path) -> Iterator[tuple[str, str]]:
             yield public, ast.get_docstring(node) or ""
 
 
-def _exported(root: Path, package: Path) -> Iterator[tuple[str, str]]:
-    """Yield the full and the short name of what a package itself offers."""
-    init, name = package / "__init__.py", ".".join(package.relative_to(root).parts)
-    statements = ast.parse(init.read_text(encoding="utf-8")).body if init.exists() else []
+def _exported(root: Path, path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the full and the short name of what a file offers from elsewhere.
+
+    A package offers all that it imports, a module what its ``__all__`` lists.
+    """
+    parts = path.relative_to(root).with_suffix("").parts
+    package = parts[-1] == "__init__"
+    name = ".".join(parts[:-1] if package else parts)
+    statements = ast.parse(path.read_text(encoding="utf-8")).body if path.exists() else []
+    listed = {own for statement in statements for own in _listed(statement)}
     for statement in statements:
         if isinstance(statement, ast.ImportFrom) and statement.module:
             home = f"{name}.{statement.module}" if statement.level else statement.module
             for alias in statement.names:
-                yield f"{home}.{alias.name}", f"{name}.{alias.asname or alias.name}"
+                own = alias.asname or alias.name
+                if package or own in listed:
+                    yield f"{home}.{alias.name}", f"{name}.{own}"
+
+
+def _listed(statement: ast.stmt) -> list[str]:
+    """Return the names of ``__all__ = [...]``; of any other statement none."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.List):
+        return []
+    if [ast.unparse(target) for target in statement.targets] != ["__all__"]:
+        return []
+    return [str(item.value) for item in statement.value.elts if isinstance(item, ast.Constant)]
 
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
