@@ -39,14 +39,6 @@ BEFORE_THEIR_CHAPTER = {  # no page has numbered their equations yet
     "convert_qk_weight",
     "pairing_permutation",
     "zigzag",
-    "dynamic",
-    "linear",
-    "llama3",
-    "longrope",
-    "ntk",
-    "proportional",
-    "yarn",
-    "yarn_paper",
 }
 
 
