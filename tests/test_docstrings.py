@@ -19,6 +19,7 @@ MODULES = (
     "posenc.relative",
     "posenc.rotary",
     "posenc.pairing",
+    "posenc.checkpoints",
 )
 # public under the name of posenc.learned, posenc.positions or posenc.context
 WITH_PREFIX = (
@@ -36,9 +37,8 @@ TORCH_MODULES = (
     "posenc.modules.rotary",
 )
 BEFORE_THEIR_CHAPTER = {  # no page has numbered their equations yet
-    "convert_qk_weight",
-    "pairing_permutation",
     "zigzag",
+    "rope_from_config",
 }
 
 
