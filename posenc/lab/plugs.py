@@ -77,9 +77,9 @@ class Normalised(Index):
 class Sinusoidal(Encoding):
     """Waves, added to the embeddings."""
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int, base: float) -> None:
         super().__init__()
-        self.waves = SinusoidalEncoding(dim)
+        self.waves = SinusoidalEncoding(dim, base=base)
 
     def embed(self, x: Tensor, positions: range) -> Tensor:
         added: Tensor = self.waves(x, positions.start)
@@ -115,9 +115,9 @@ class Slopes(Encoding):
 class Rotary(Encoding):
     """RoPE: give it other ``frequencies`` to rescale a model after its training."""
 
-    def __init__(self, head_dim: int) -> None:
+    def __init__(self, head_dim: int, base: float) -> None:
         super().__init__()
-        self.frequencies: Frequencies = frequencies(head_dim)
+        self.frequencies: Frequencies = frequencies(head_dim, base)
 
     def tables(self, positions: range, x: Tensor) -> tuple[Tensor, Tensor]:
         cos, sin = rope_tables(positions, self.frequencies, dtype=x.dtype, device=x.device)
@@ -127,7 +127,7 @@ class Rotary(Encoding):
         return apply_rope_qk(q, k, *tables, interleaved=False)
 
 
-def encoding(name: str, *, dim: int, n_heads: int, rows: int) -> Encoding:
+def encoding(name: str, *, dim: int, n_heads: int, rows: int, base: float = 10000.0) -> Encoding:
     """Return an encoding by its name, to be drawn.
 
     Parameters
@@ -138,6 +138,8 @@ def encoding(name: str, *, dim: int, n_heads: int, rows: int) -> Encoding:
         Channels d and heads of the decoder.
     rows : int
         Rows of a learned table, which refuses a longer text.
+    base : float
+        Of the waves and of RoPE.
 
     Raises
     ------
@@ -149,10 +151,10 @@ def encoding(name: str, *, dim: int, n_heads: int, rows: int) -> Encoding:
         "none": Encoding,
         "index": lambda: Index(dim),
         "normalised": lambda: Normalised(dim),
-        "sinusoidal": lambda: Sinusoidal(dim),
+        "sinusoidal": lambda: Sinusoidal(dim, base),
         "learned": lambda: Learned(rows, dim),
         "alibi": lambda: Slopes(n_heads),
-        "rope": lambda: Rotary(dim // n_heads),
+        "rope": lambda: Rotary(dim // n_heads, base),
     }
     plug: Encoding = made[name]()
     return plug

@@ -17,7 +17,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,16 @@ import torch
 
 from posenc import lab
 from posenc.lab.corpus import FOLDER, TEXTS
-from posenc.lab.experiments import SHIFT, TEXT, Setting, Trained, inside, run
+from posenc.lab.experiments import (
+    FAST_SHIFT,
+    FAST_TEXT,
+    SHIFT,
+    TEXT,
+    Setting,
+    Trained,
+    inside,
+    run,
+)
 from posenc.lab.plugs import ENCODINGS
 
 __all__ = ["PLANS", "Part", "StudyError", "study"]
@@ -49,24 +58,30 @@ class Part:
     probed: bool = False  # whether position is looked for inside
 
 
+READERS = ("none", "sinusoidal", "learned", "alibi", "rope")
+WAVES = ("sinusoidal", "rope")
+
+
 def _parts(size: Setting, seeds: tuple[int, ...]) -> tuple[Part, ...]:
-    deep = Setting("text", (64, 512), batch=16, steps=200, n_layers=4)
-    long = Setting("text", (64, 512), batch=16, steps=800)
+    deep = replace(TEXT, lengths=(64, 512), steps=200, n_layers=4)
+    long = replace(TEXT, lengths=(64, 512), steps=800)
     five, three = tuple(range(5)), tuple(range(3))
     return (
-        Part("shift", SHIFT, ENCODINGS, tuple(range(10))),
-        Part("text", TEXT, ENCODINGS, five),
-        Part("inside", deep, ("sinusoidal", "rope"), five, probed=True),
+        Part("shift", SHIFT, ENCODINGS, five),
+        Part("fast-shift", FAST_SHIFT, WAVES, five),
+        Part("text", TEXT, READERS, three),
+        Part("fast-text", FAST_TEXT, WAVES, three),
+        Part("inside", deep, WAVES, three, probed=True),
         Part("size", size, ENCODINGS, seeds),
         Part("long", long, ("none", "sinusoidal", "learned"), three),
     )
 
 
-# G1: 4 layers of 256 channels, trained on 128 characters and tested to 4096, 32768 a step.
-CPU_SIZE = Setting(
-    "text", (64, 128, 256, 512, 1024), batch=16, steps=600, dim=128, n_layers=4, lr=2e-3, texts=32
+SIZE = Setting(
+    "text", (64, 128, 256, 512, 1024), 16, steps=400, dim=128, n_layers=4, lr=2e-3, texts=32
 )
-CUDA_SIZE = Setting(
+# 4 layers of 256 channels, 128 characters, 32768 a step, tested to 32 times the length
+SIZE_ON_A_GPU = Setting(
     "text",
     (128, 256, 512, 1024, 2048, 4096),
     batch=256,
@@ -75,12 +90,12 @@ CUDA_SIZE = Setting(
     n_heads=8,
     n_layers=4,
     lr=1e-3,
-    texts=32,
+    texts=8,
 )
 
 PLANS = {
-    "cpu": _parts(CPU_SIZE, (0,)),
-    "cuda": _parts(CUDA_SIZE, (0, 1, 2)),
+    "cpu": _parts(SIZE, (0,)),
+    "cuda": _parts(SIZE_ON_A_GPU, (0, 1, 2)),
 }
 
 

@@ -63,6 +63,8 @@ class Decoder(nn.Module):
         Channels d, heads H, blocks.
     rows : int
         Rows of a learned table: the longest text that it will take.
+    base : float
+        Of the waves and of RoPE.
     seed : int
         Draws the weights on the CPU, from a generator of its own: models of one shape and one seed
         start alike, whatever their encoding.
@@ -82,6 +84,7 @@ class Decoder(nn.Module):
         n_heads: int = 4,
         n_layers: int = 2,
         rows: int = 256,
+        base: float = 10000.0,
         seed: int = 0,
     ) -> None:
         super().__init__()
@@ -94,7 +97,7 @@ class Decoder(nn.Module):
             self.embedding = nn.Embedding(symbols, dim)
             self.blocks = nn.ModuleList(Block(dim, n_heads) for _ in range(n_layers))
             self.norm, self.head = nn.LayerNorm(dim), nn.Linear(dim, symbols, bias=False)
-            self.encoding = encoding(name, dim=dim, n_heads=n_heads, rows=rows)
+            self.encoding = encoding(name, dim=dim, n_heads=n_heads, rows=rows, base=base)
         drawn = torch.Generator().manual_seed(seed)
         nn.init.normal_(self.embedding.weight, generator=drawn)
         for linear in (module for module in self.modules() if isinstance(module, nn.Linear)):
