@@ -171,7 +171,9 @@ def test_the_share_of_the_offset_is_one_for_a_bias_and_small_for_content():
     bias += 5 * torch.randn(24, 1, generator=torch.Generator().manual_seed(1))  # per query
     bias[..., p > p[:, None]] = 1e6  # later keys: never looked at
     shares = evaluation.offset_share(bias)
-    assert 0.2 < shares < 1  # a row's mean depends on its length: centred, offsets are no longer alone
+    assert (
+        0.2 < shares < 1
+    )  # a row's mean depends on its length: centred, offsets are no longer alone
     noise = torch.randn(200, 2, 24, 24, generator=torch.Generator().manual_seed(2)).double()
     assert evaluation.offset_share(noise) < 0.02
 
@@ -256,8 +258,12 @@ def test_the_committed_study_is_of_the_plan_and_complete():
     assert stored["corpus"] == corpus.TEXTS["python-topics"].sha256
     keys = [key for key, *_ in study._runs(PLANS["cpu"])]
     assert list(stored["runs"]) == keys
-    assert all(each["steps"] == part.setting.steps for (key, part, *_), each in zip(
-        study._runs(PLANS["cpu"]), stored["runs"].values(), strict=True))
+    assert all(
+        each["steps"] == part.setting.steps
+        for (key, part, *_), each in zip(
+            study._runs(PLANS["cpu"]), stored["runs"].values(), strict=True
+        )
+    )
 
 
 def test_every_plan_asks_the_same_questions_of_all_encodings():

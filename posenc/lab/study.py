@@ -72,8 +72,8 @@ def _parts(size: Setting, seeds: tuple[int, ...]) -> tuple[Part, ...]:
         Part("text", TEXT, READERS, three),
         Part("fast-text", FAST_TEXT, WAVES, three),
         Part("inside", deep, WAVES, three, probed=True),
-        Part("size", size, ENCODINGS, seeds),
         Part("long", long, ("none", "sinusoidal", "learned"), three),
+        Part("size", size, ENCODINGS, seeds),
     )
 
 
