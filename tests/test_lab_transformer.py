@@ -141,7 +141,7 @@ def test_a_trace_holds_what_the_layers_saw(name):
     assert [stream.shape for stream, _ in trace] == [(3, T, DIM)] * 3
     last = model.head(model.norm(trace[-1][0]))
     assert torch.allclose(logits, last)
-    _, k, v = model.blocks[1].heads(trace[1][0])
+    *_, v = model.blocks[1].heads(trace[1][0])
     seen = torch.ones(T, T).tril().bool()
     weights = trace[1][1].masked_fill(~seen, -math.inf).softmax(-1)
     again = model.blocks[1](trace[1][0], weights @ v)

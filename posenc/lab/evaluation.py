@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
+from posenc._door import choice
 from posenc.lab.tasks import UNSCORED
 from posenc.lab.training import loss_of, one_thread
 from posenc.lab.transformer import Cache, Decoder, Trace
@@ -31,9 +32,9 @@ def _device(model: Decoder) -> torch.device:
 def logits(model: Decoder, x: Tensor, *, offset: int = 0) -> Tensor:
     """Scores of all texts, [B, T, symbols], on the CPU: a few texts a call, on one thread."""
     rows = max(1, CHUNK // x.shape[-1])
+    few = [x[at : at + rows].to(_device(model)) for at in range(0, len(x), rows)]
     with one_thread():
-        parts = [model(part.to(_device(model)), offset=offset).cpu() for part in x.split(rows)]
-    return torch.cat(parts)
+        return torch.cat([model(part, offset=offset).cpu() for part in few])
 
 
 def accuracy(model: Decoder, x: Tensor, y: Tensor, *, first: int = 0) -> float:
@@ -99,8 +100,18 @@ def decoded(model: Decoder, x: Tensor, prefill: int, *, offsets: str = "right") 
     -------
     tensor, shape [B, T - prefill, symbols]
         On the CPU.
+
+    Raises
+    ------
+    ValueError
+        If ``offsets`` is another word.
     """
-    places = {"right": lambda t: t, "zero": lambda t: 0, "restart": lambda t: t - prefill}
+    places: dict[str, Callable[[int], int]] = {
+        "right": lambda t: t,
+        "zero": lambda t: 0,
+        "restart": lambda t: t - prefill,
+    }
+    choice("offsets", offsets, list(places))
     cache: Cache = []
     x = x.to(_device(model))
     with one_thread():

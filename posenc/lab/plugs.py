@@ -97,7 +97,8 @@ class Learned(Encoding):
         nn.init.normal_(self.table.weight, generator=generator)
 
     def embed(self, x: Tensor, positions: range) -> Tensor:
-        return x + self.table(positions)  # [B, T, d] + [T, d]
+        rows: Tensor = self.table(positions)
+        return x + rows  # [B, T, d] + [T, d]
 
 
 class Slopes(Encoding):
