@@ -1,6 +1,7 @@
 """Training that repeats, evaluation that measures what it says, and a study that can be killed."""
 
 import dataclasses
+import io
 import itertools
 import json
 import math
@@ -86,6 +87,15 @@ def test_nothing_is_shown_where_nobody_watches(capsys):
     """Catches a progress bar in a stored output."""
     run(SMALL, "none", 0)
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_bar_is_shown_where_somebody_watches(monkeypatch):
+    """Catches a training by hand that leaves its watcher in the dark, and one that loses steps."""
+    stderr = io.StringIO()
+    stderr.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", stderr)
+    assert list(training.progress([1, 2, 3], "text, rope")) == [1, 2, 3]
+    assert "text, rope" in stderr.getvalue()
 
 
 # --- evaluation -------------------------------------------------------------------------------

@@ -109,8 +109,9 @@ class Slopes(Encoding):
         self.alibi = ALiBi(n_heads)
 
     def bias(self, queries: range, keys: range, device: torch.device) -> Tensor:
-        bias: Tensor = self.alibi(queries, keys)
-        return bias.to(device)
+        q, k = (torch.arange(each.start, each.stop, device=device) for each in (queries, keys))
+        bias: Tensor = self.alibi(q, k)
+        return bias
 
 
 class Rotary(Encoding):
