@@ -82,8 +82,8 @@ SIZE = Setting(
     (64, 128, 256, 512, 1024),
     batch=16,
     steps=400,
-    dim=128,
-    n_layers=4,
+    dim=96,
+    n_layers=3,
     lr=2e-3,
     texts=32,
 )
