@@ -46,7 +46,19 @@ def progress(items: Iterable[T], label: str) -> Iterable[T]:
 
 
 def loss_of(logits: Tensor, targets: Tensor) -> Tensor:
-    """Mean loss, in nats, over the places that are scored."""
+    """Mean surprise over the places that are scored, in nats.
+
+    Parameters
+    ----------
+    logits : tensor, shape [..., T, symbols]
+        Scores of the next symbol.
+    targets : int64 tensor, shape [..., T]
+        Symbols that came; `UNSCORED` where nothing is asked.
+
+    Notes
+    -----
+    Equation ``eq-cross-entropy`` of the book. Elsewhere: ``cross_entropy`` (torch).
+    """
     return cross_entropy(logits.flatten(0, -2), targets.flatten(), ignore_index=UNSCORED)
 
 
