@@ -81,9 +81,9 @@ SIZE = Setting(
     "text",
     (64, 128, 256, 512, 1024),
     batch=16,
-    steps=400,
-    dim=96,
-    n_layers=3,
+    steps=600,
+    dim=128,
+    n_layers=4,
     lr=2e-3,
     texts=32,
 )
