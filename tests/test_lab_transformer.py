@@ -205,9 +205,9 @@ def test_each_rule_does_what_it_says():
             "factor must be at least 1, got 0.5",
         ),
         (
-            lambda: rescaled("yarn", 16, factor=2.0, trained=32, beta=1.0),
+            lambda: rescaled("yarn", 16, factor=2.0, trained=32, beta=0.5),
             ValueError,
-            "beta must be above 1, got 1.0",
+            "beta_slow must not be greater than beta_fast",
         ),
     ],
 )

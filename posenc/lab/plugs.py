@@ -6,14 +6,13 @@ and keys, or as a bias on the scores.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from posenc._door import choice, positive_float, whole_number
+from posenc import context
+from posenc._door import choice
 from posenc._frequencies import Frequencies
 from posenc.modules import ALiBi, LearnedEncoding, SinusoidalEncoding
 from posenc.rotary import apply_rope_qk, rope_tables
@@ -171,9 +170,9 @@ def rescaled(
     ----------
     rule : {"plain", "linear", "ntk", "yarn"}
         ``linear`` divides all frequencies by the factor (position interpolation). ``ntk`` raises
-        the base so that the slowest hand alone is divided by it. ``yarn`` leaves hands alone that
-        make ``beta`` turns in the trained length, divides those that make less than one, and
-        blends between; it also has an attention factor.
+        the base so that the slowest hand alone is divided by it. ``yarn``, as its paper prints it,
+        leaves hands alone that make ``beta`` turns in the trained length, divides those that make
+        less than one, and blends between; it also has an attention factor.
     head_dim : int
         Channels of a head.
     factor : float
@@ -181,7 +180,7 @@ def rescaled(
     trained : int
         Trained length L, in tokens.
     beta : float
-        Turns from which ``yarn`` leaves a hand alone, more than 1. The usual 32 presumes a trained
+        Turns from which ``yarn`` leaves a hand alone, at least 1. The usual 32 presumes a trained
         length of 202 tokens or more, in which the fastest hand makes 32 turns.
 
     Returns
@@ -191,7 +190,7 @@ def rescaled(
     Raises
     ------
     TypeError, ValueError
-        If the rule is another, the factor less than 1, or beta not above 1.
+        If the rule is another, or `posenc.context` refuses its parameters.
 
     Notes
     -----
@@ -199,19 +198,13 @@ def rescaled(
     and ``yarn``.
     """
     choice("rule", rule, RULES)
-    factor, trained = positive_float("factor", factor), whole_number("trained", trained, at_least=1)
-    if factor < 1:
-        raise ValueError(f"factor must be at least 1, got {factor}")
-    if positive_float("beta", beta) <= 1:
-        raise ValueError(f"beta must be above 1, got {beta}")
-    omega = frequencies(head_dim).omega
+    how = {"base": 10000.0, "factor": factor}
     if rule == "linear":
-        return Frequencies(omega / factor)
+        return context.linear(head_dim, **how)
     if rule == "ntk":
-        return frequencies(head_dim, 10000.0 * factor ** (head_dim / (head_dim - 2)))
+        return context.ntk(head_dim, **how)
     if rule == "yarn":
-        turns = trained * omega / (2 * math.pi)
-        kept = np.clip((turns - 1) / (beta - 1), 0, 1)
-        longer = kept * omega + (1 - kept) * omega / factor
-        return Frequencies(longer, attention_factor=0.1 * math.log(factor) + 1)
+        return context.yarn_paper(
+            head_dim, **how, original_max_position_embeddings=trained, beta_fast=beta
+        )
     return frequencies(head_dim)
