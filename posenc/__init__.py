@@ -5,6 +5,7 @@ from posenc import learned as learned
 from posenc import positions as positions
 from posenc._frequencies import Frequencies
 from posenc.bias import alibi_bias, alibi_score_mod, alibi_slopes
+from posenc.checkpoints import Rope, rope_from_config
 from posenc.pairing import convert_qk_weight, pairing_permutation
 from posenc.relative import relative_shift, t5_bucket
 from posenc.rotary import apply_rope, apply_rope_qk, rope_tables
@@ -16,6 +17,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Frequencies",
+    "Rope",
     "alibi_bias",
     "alibi_score_mod",
     "alibi_slopes",
@@ -26,6 +28,7 @@ __all__ = [
     "pairing_permutation",
     "phases",
     "relative_shift",
+    "rope_from_config",
     "rope_tables",
     "shift",
     "shift_matrix",

@@ -35,9 +35,12 @@ def pairing_permutation(dim: int, *, to_interleaved: bool) -> NDArray[np.int64]:
 
     Notes
     -----
+    Equation ``eq-pairing-permutation`` of the book.
     ``apply_rope(x[..., perm], cos, sin, interleaved=target)`` is
-    ``apply_rope(x, cos, sin, interleaved=source)[..., perm]``. Elsewhere: ``permute`` of
-    transformers' conversion of Llama, as ``view(H, d/2, 2, -1).transpose(1, 2)``.
+    ``apply_rope(x, cos, sin, interleaved=source)[..., perm]``; keys kept after their turn are
+    reordered by the same ``perm``. Source: Su et al. (2021), equation 34, pairs neighbours.
+    Elsewhere: ``permute`` of transformers' conversion of Llama, as
+    ``view(H, d/2, 2, -1).transpose(1, 2)``.
 
     Examples
     --------
@@ -86,6 +89,7 @@ def convert_qk_weight(
 
     Notes
     -----
+    Equation ``eq-weight-conversion`` of the book.
     Convert queries and keys, weights and biases, and LoRA's B, whose rows are the same channels:
     scores stay as they are only if all are converted, once. Values are never converted. A model
     of pairs (i, i + d/2) converted so runs at the speed of the other pairing on a CPU.

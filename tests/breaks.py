@@ -472,6 +472,90 @@ BREAKS = (
         unit("test_context_door.py::test_bad_input_gets_one_clear_sentence"),
     ),
     Break(
+        "kind E: DeepSeek's softmax factor forgotten",
+        "posenc/checkpoints/widths.py",
+        swap('family.scale == "mscale" and', 'family.scale == "never" and'),
+        unit("test_checkpoints.py::test_what_a_configuration_means"),
+    ),
+    Break(
+        "kind E: an attention factor for DeepSeek-V4",
+        "posenc/checkpoints/rules.py",
+        swap('if word == "yarn" and', "if False and"),
+        unit("test_checkpoints.py::test_what_a_configuration_means"),
+    ),
+    Break(
+        "kind E: layers with a window scaled too",
+        "posenc/checkpoints/nesting.py",
+        swap("if rotation.scaled:", "if True:"),
+        unit("test_checkpoints.py::test_what_a_configuration_means"),
+    ),
+    Break(
+        "kind E: local and global base swapped",
+        "posenc/checkpoints/families.py",
+        swap(
+            "GEMMA3_LAYERS = two(Rotation(1e6), Rotation(1e4,",
+            "GEMMA3_LAYERS = two(Rotation(1e4), Rotation(1e6,",
+        ),
+        unit("test_checkpoints.py::test_what_a_configuration_means"),
+    ),
+    Break(
+        "kind E: always the long list",
+        "posenc/checkpoints/rules.py",
+        swap('{"seq_len": seq_len}', '{"seq_len": 10**9}'),
+        unit("test_checkpoints.py::test_what_a_configuration_means"),
+    ),
+    Break(
+        "kind F: a nested dictionary read as a flat one",
+        "posenc/checkpoints/nesting.py",
+        swap("if key not in declared and isinstance(value, Mapping)", "if False"),
+        unit("test_checkpoints.py::test_what_a_configuration_cannot_mean"),
+    ),
+    Break(
+        "kind F: hidden size over heads, whatever head_dim says",
+        "posenc/checkpoints/widths.py",
+        swap('if found.get("head_dim") is not None or', "if False and"),
+        unit("test_checkpoints.py::test_what_a_configuration_means"),
+    ),
+    Break(
+        "kind F: a rotary width that reads the next head",
+        "posenc/checkpoints/widths.py",
+        swap("if turning > head:", "if False:"),
+        unit("test_checkpoints.py::test_what_a_configuration_cannot_mean"),
+    ),
+    Break(
+        "kind F: a width that floating point makes one less",
+        "posenc/checkpoints/widths.py",
+        swap("SLACK = 1e-6", "SLACK = 0.0"),
+        unit("test_checkpoints.py::test_what_a_configuration_means"),
+    ),
+    Break(
+        "kind F: partial and proportional swapped",
+        "posenc/checkpoints/widths.py",
+        swap('reading.rope_type == "proportional"', "reading.parts()"),
+        unit("test_checkpoints.py::test_what_a_configuration_means"),
+    ),
+    Break(
+        "kind F: a typo in a key left alone",
+        "posenc/checkpoints/reading.py",
+        swap("if key.startswith(PREFIXES) and", "if False and"),
+        unit("test_checkpoints.py::test_what_a_configuration_cannot_mean"),
+    ),
+    Break(
+        "kind F: a family of the other pairing",
+        "posenc/checkpoints/families.py",
+        swap('"glm4": Family(NEIGHBOURS', '"glm4": Family(HALVES'),
+        unit(
+            "peers/test_checkpoints_peers.py::"
+            "test_a_layer_gets_the_queries_keys_and_scale_that_are_predicted[glm4-None]"
+        ),
+    ),
+    Break(
+        "an error that leaves status 0",
+        "posenc/__main__.py",
+        swap("    return 2\n", "    return 0\n"),
+        unit("test_command.py::test_errors_are_one_sentence_and_status_2"),
+    ),
+    Break(
         "kind G: frequencies in a buffer",
         "posenc/modules/rotary.py",
         swap(

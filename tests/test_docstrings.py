@@ -19,6 +19,7 @@ MODULES = (
     "posenc.relative",
     "posenc.rotary",
     "posenc.pairing",
+    "posenc.checkpoints",
 )
 # public under the name of posenc.learned, posenc.positions or posenc.context
 WITH_PREFIX = (
@@ -36,8 +37,6 @@ TORCH_MODULES = (
     "posenc.modules.rotary",
 )
 BEFORE_THEIR_CHAPTER = {  # no page has numbered their equations yet
-    "convert_qk_weight",
-    "pairing_permutation",
     "zigzag",
     "dynamic",
     "linear",
@@ -47,6 +46,7 @@ BEFORE_THEIR_CHAPTER = {  # no page has numbered their equations yet
     "proportional",
     "yarn",
     "yarn_paper",
+    "rope_from_config",
 }
 
 

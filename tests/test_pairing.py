@@ -19,6 +19,7 @@ def test_golden_permutations(golden):
     assert order.tolist() == golden["order"]
 
 
+@pytest.mark.equation("eq-pairing-permutation")
 @pytest.mark.parametrize("dim", (2, 4, 8, 72, 128))
 @pytest.mark.parametrize("target", (False, True))
 def test_the_permutation_carries_one_pairing_to_the_other(dim, target):
@@ -34,6 +35,59 @@ def test_the_permutation_carries_one_pairing_to_the_other(dim, target):
     assert (there == apply_rope(x, cos, sin, interleaved=not target)[..., perm]).all()
 
 
+@pytest.mark.equation("eq-pairing-permutation")
+@pytest.mark.parametrize("dim", (4, 8, 72))
+def test_the_rotations_are_one_matrix_between_two_permutations(dim):
+    """Catches the transposed permutation matrix, which agrees for d = 4 and for no other width."""
+    picks = np.zeros((dim, dim))
+    for i in range(dim // 2):
+        for member in range(2):
+            picks[i + member * dim // 2, 2 * i + member] = 1
+    perm = pairing_permutation(dim, to_interleaved=False)
+    assert np.array_equal(np.eye(dim)[perm], picks)
+    cos, sin = rope_tables([29] * dim, frequencies(dim), dtype=np.float64)
+    split, woven = (apply_rope(np.eye(dim), cos, sin, interleaved=i).T for i in (False, True))
+    assert np.array_equal(split, picks @ woven @ picks.T)
+
+
+@pytest.mark.equation("eq-half", "eq-partial-rotary")
+@pytest.mark.parametrize(("head_dim", "rotary_dim"), [(8, 8), (64, 16), (80, 32), (96, 24)])
+def test_half_split_is_a_complex_product_within_the_rotary_channels(head_dim, rotary_dim):
+    """Catches halves of the head, frequencies over the head, a wrong sign, a tail that turns."""
+    base, half = 500_000.0, rotary_dim // 2
+    x = np.random.default_rng(0).normal(size=(5, head_dim))
+    positions = np.array([0, 1, 7, 100, 4095])
+    omega = np.array([base ** (-2 * i / rotary_dim) for i in range(half)])
+    z = (x[:, :half] + 1j * x[:, half:rotary_dim]) * np.exp(1j * positions[:, None] * omega)
+    cos, sin = rope_tables(positions, frequencies(rotary_dim, base), dtype=np.float64)
+    y = apply_rope(x, cos, sin, interleaved=False)
+    turned = np.concatenate([z.real, z.imag], axis=1)
+    np.testing.assert_allclose(y[:, :rotary_dim], turned, rtol=0, atol=1e-11)
+    assert np.array_equal(y[:, rotary_dim:], x[:, rotary_dim:])
+
+
+@pytest.mark.equation("eq-partial-rotary")
+@pytest.mark.parametrize("interleaved", (False, True))
+def test_partial_scores_are_a_relative_part_and_a_part_without_position(interleaved):
+    """Catches a passed channel that turns, and a turned one that passes."""
+    rng, head_dim, rotary_dim = np.random.default_rng(0), 20, 8
+    q, k = rng.normal(size=(2, 1, head_dim))
+    f = frequencies(rotary_dim)
+
+    def score(m, n, a, b):
+        a, b = (
+            apply_rope(y, *rope_tables([at], f, dtype=np.float64), interleaved=interleaved)
+            for y, at in ((a, m), (b, n))
+        )
+        return (a @ b.T).item()
+
+    only = [y[:, :rotary_dim] for y in (q, k)]
+    content = (q[:, rotary_dim:] @ k[:, rotary_dim:].T).item()
+    for m, n in ((3, 1), (1003, 1001), (2, 9)):
+        assert abs(score(m, n, q, k) - score(m - n, 0, *only) - content) < 1e-12
+    assert abs(score(3, 1, q, k) - score(2, 9, q, k)) > 1e-2
+
+
 def scores(x, projections, heads, kv_heads, interleaved, rotary_dim):
     """Scores [H, T, T] of grouped-query attention with biases."""
     cos, sin = rope_tables(range(5, 5 + len(x)), frequencies(rotary_dim), dtype=np.float64)
@@ -45,6 +99,7 @@ def scores(x, projections, heads, kv_heads, interleaved, rotary_dim):
     return np.einsum("qhd,khd->hqk", *rotated)
 
 
+@pytest.mark.equation("eq-weight-conversion")
 @pytest.mark.parametrize("rotary_dim", (None, 8))
 def test_converted_projections_keep_every_score(rotary_dim):
     """Kind A. Golden value T2: catches a bias, a key projection or key heads forgotten."""

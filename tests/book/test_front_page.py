@@ -43,6 +43,22 @@ def test_the_front_page_gets_rows_of_any_shape_from_torch(after_the_listings):
     assert torch.equal(rows[0], torch.from_numpy(table[:2]).bfloat16())
 
 
+def test_the_front_page_turns_queries_and_keys(after_the_listings):
+    """Catches a rotary listing that no longer runs, or turns by other angles than its positions."""
+    names = after_the_listings
+    for before, after in (("q", "q_turned"), ("k", "k_turned")):
+        x, y = names[before].double(), names[after].double()
+        for row, column, pair in [(0, 0, 0), (0, 1, 33), (1, 0, 63), (1, 1, 5)]:
+            position = int(names["positions"][row, column])
+            with mpmath.workprec(200):
+                angle = position * mpmath.power(500000, -mpmath.mpf(2 * pair) / 128)
+                turn = complex(mpmath.expj(angle))
+            a, b = x[row, :, column, pair], x[row, :, column, pair + 64]
+            turned = torch.complex(a, b) * turn
+            assert torch.allclose(turned.real, y[row, :, column, pair], rtol=0, atol=2e-6)
+            assert torch.allclose(turned.imag, y[row, :, column, pair + 64], rtol=0, atol=2e-6)
+
+
 def test_float32_merges_the_positions_that_the_front_page_names():
     """Catches a wrong example of why positions are integers."""
     assert np.float32(10**9) == np.float32(10**9 + 32) != np.float32(10**9 + 33)
