@@ -158,7 +158,7 @@ def test_bytes_of_eager_operations_are_counted():
 
 def test_a_gpus_table_appears_with_its_file(tmp_path):
     """Catches a chapter that goes on saying `not measured` when it was."""
-    space = cells("def table(", "def gpu(")
+    space = cells("def table(", "def brief", "def gpu(")
     assert space["gpu"](tmp_path) == ["GPU: not measured yet"]
     record = {
         "date": "2026-12-01",
@@ -176,11 +176,11 @@ def test_a_gpus_table_appears_with_its_file(tmp_path):
 def test_a_bound_that_does_not_hold_is_said_to_fail():
     """Catches a table of bounds that says `holds` whatever was measured."""
     before = ("def turned", "class Traffic", "def usual", "def counted", "def stacked")
-    space = cells(*before, "path = Path", "def constant")
+    space = cells(*before, "path = Path", "def brief", "def constant")
     verdicts = [row[-1] for row in space["verdicts"]]
     assert set(verdicts) == {"holds"}
     space["cpu"]["CPU, cold"].rows["decode float32 half"]["posenc"] *= 10
     (cell,) = (c.source for c in CHAPTER.code if "def constant" in c.source)
     exec(cell, space)
     changed = [row for row in space["verdicts"] if row[-1] == "fails"]
-    assert [row[0] for row in changed] == ["decode float32 half, posenc"]
+    assert [row[0] for row in changed] == ["decode f32 half, posenc"]
