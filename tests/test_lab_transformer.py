@@ -207,7 +207,7 @@ def test_each_rule_does_what_it_says():
         (
             lambda: rescaled("yarn", 16, factor=2.0, trained=32, beta=0.5),
             ValueError,
-            "beta_slow must not be greater than beta_fast",
+            "beta_slow must be at most beta_fast, got 1.0 and 0.5",
         ),
     ],
 )
