@@ -257,6 +257,21 @@ def test_a_factor_of_null_comes_from_the_lengths():
     rope = rope_from_config({**LLAMA, "rope_scaling": box}, seq_len=10)
     assert rope.frequencies.attention_factor == 1
     assert rope.parameters["original_max_position_embeddings"] == 4096
+    box["original_max_position_embeddings"] = 8192  # more than the 4096 that are allowed
+    rope = rope_from_config({**LLAMA, "rope_scaling": box}, seq_len=10)
+    assert rope.parameters["factor"] == 1
+
+
+def test_each_list_of_phimoe_has_its_own_attention_factor():
+    """Kind E: catches the long one for a short text, and the lengths' own in place of both."""
+    ones = [1.0] * 32
+    box = {"type": "longrope", "short_factor": ones, "long_factor": [2.0] * 32}
+    box |= {"short_mscale": 1.125, "long_mscale": 1.25, "original_max_position_embeddings": 512}
+    phi = {**LLAMA, "model_type": "phimoe", "rope_scaling": box}
+    for seq_len, factor, first in ((512, 1.125, 1.0), (513, 1.25, 0.5)):
+        rope = rope_from_config(phi, seq_len=seq_len)
+        assert rope.frequencies.attention_factor == factor
+        assert rope.frequencies.omega[0] == first
 
 
 def test_a_sequence_has_one_base_whoever_shares_its_batch():

@@ -107,7 +107,8 @@ def _turned(
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keep the tables, and nothing else."""
     _, cos, sin, rows, *ctx.how = inputs
-    ctx.save_for_backward(*keepable(cos, sin, rows))
+    kept = [keepable(table) for table in (cos, sin)]
+    ctx.save_for_backward(*kept, rows if rows is None else keepable(rows))
 
 
 def _backward(ctx: Any, gradients: Tensors) -> tuple[Any, ...]:

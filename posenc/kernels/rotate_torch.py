@@ -37,6 +37,8 @@ def rotate(
 ) -> list[torch.Tensor]:
     """Rotate tensors; arguments as in `posenc.kernels.rotate`."""
     recording = torch.is_grad_enabled()
+    if recording and not torch.compiler.is_compiling() and any(x.requires_grad for x in xs):
+        tables = [(keepable(cos), keepable(sin)) for cos, sin in tables]
     learned = recording and any(table.requires_grad for pair in tables for table in pair)
     if learned or not _runs_as_it_stands(*xs):
         results = [
@@ -80,9 +82,9 @@ def rows_or_nan(table: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     return table[rows.masked_fill(outside, 0)].masked_fill(outside[..., None], torch.nan)
 
 
-def keepable(*tables: torch.Tensor | None) -> list[torch.Tensor | None]:
-    """What autograd keeps: tables made in inference mode as copies, the others as they are."""
-    return [None if t is None else t.clone() if t.is_inference() else t for t in tables]
+def keepable(table: torch.Tensor) -> torch.Tensor:
+    """A table that autograd can keep: a copy of one that was made in inference mode."""
+    return table.clone() if table.is_inference() else table
 
 
 def _joined(parts: list[torch.Tensor]) -> torch.Tensor:
@@ -103,7 +105,7 @@ class Rotation(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         """Keep the tables."""
         _, cos, sin, *ctx.how = inputs
-        ctx.save_for_backward(*keepable(cos, sin))
+        ctx.save_for_backward(cos, sin)
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:
