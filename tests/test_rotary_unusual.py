@@ -190,3 +190,23 @@ def test_weights_of_packed_float4_are_moved_by_rows():
     moved = convert_qk_weight(packed.view(torch.float4_e2m1fn_x2), 2, to_interleaved=True)
     assert moved.dtype == torch.float4_e2m1fn_x2
     assert torch.equal(moved.view(torch.uint8), packed[[0, 2, 1, 3, 4, 6, 5, 7]])
+
+
+@PAIRINGS
+def test_keys_may_have_other_axes_than_queries(interleaved):
+    """Kind H. Catches the queries' form of a table used for keys that have no heads."""
+    table = at([[0, 1, 2], [7, 8, 9]])
+    q, k = draw(2, 2, 3, 8).requires_grad_(), draw(2, 3, 8).requires_grad_()
+    for a, b in ((q, k), (k, q)):
+        for x, y in zip((a, b), apply_rope_qk(a, b, *table, interleaved=interleaved), strict=True):
+            assert torch.equal(y, apply_rope(x, *table, interleaved=interleaved))
+
+
+def test_both_results_need_a_place_of_their_own():
+    """Kind H. Catches a second result written over the first."""
+    q, k, room = draw(5, 8), draw(5, 8) + 1, torch.zeros(5, 8)
+    for out in ((room, room), (k, k), (q, q)):
+        with pytest.raises(ValueError, match=r"^out of [qk] must be .*that shares nothing with"):
+            apply_rope_qk(q, k, *at(range(5)), interleaved=True, out=out)
+    assert not room.any()
+    assert torch.equal(q + 1, k)
