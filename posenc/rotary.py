@@ -11,6 +11,9 @@ from posenc.turns import tables
 
 PositionAxis = Literal[-2, -3]
 
+_USUAL: PositionAxis = -2
+"""By identity: any other object goes the long way, where it is checked."""
+
 
 def rope_tables(
     positions: Any,
@@ -135,7 +138,7 @@ def apply_rope(
     >>> apply_rope(x, cos, sin, interleaved=False).round(4)
     array([[-1.9841,  1.9599,  2.4624,  4.0198]])
     """
-    if out is None and positions is None and position_axis == -2 and inverse is False:
+    if out is None and positions is None and position_axis is _USUAL and inverse is False:
         found = quick((x,), cos, sin, interleaved)
         if found is not None:
             return found[0]
@@ -195,7 +198,7 @@ def apply_rope_qk(
     """
     if out is not None and (not isinstance(out, (tuple, list)) or len(out) != 2):
         raise TypeError(f"out must be a pair (q, k), got {type(out).__name__}")
-    if out is None and positions is None and position_axis == -2 and inverse is False:
+    if out is None and positions is None and position_axis is _USUAL and inverse is False:
         found = quick((q, k), cos, sin, interleaved)
         if found is not None:
             return found[0], found[1]
