@@ -46,7 +46,6 @@ BEFORE_THEIR_CHAPTER = {  # no page has numbered their equations yet
     "proportional",
     "yarn",
     "yarn_paper",
-    "rope_from_config",
 }
 
 
