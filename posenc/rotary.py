@@ -116,9 +116,10 @@ def apply_rope(
     -----
     Equations ``eq-rope``, ``eq-rope-rotation``, ``eq-rope-generator``, ``eq-rope-relative``,
     ``eq-half`` and ``eq-partial-rotary`` of the book. With a, b a pair and c, s its cosine and
-    sine: ``a c - b s`` and ``b c + a s``. The gradient is the rotation by minus the angles, and only tables are saved for it; tables that
-    require grad get theirs. Under ``torch.compile`` a position outside raises a RuntimeError;
-    where no error can depend on values (vmap, CUDA graphs), its row becomes NaN.
+    sine: ``a c - b s`` and ``b c + a s``. The gradient is the rotation by minus the angles, and
+    only tables are saved for it; tables that require grad get theirs. Under ``torch.compile`` a
+    position outside raises a RuntimeError; where no error can depend on values (vmap, CUDA
+    graphs), its row becomes NaN.
     Source: Su et al. (2021), equation 34. Elsewhere: ``apply_rotary_pos_emb`` (transformers,
     pairs (i, i + r/2) in Llama and NeoX, (2i, 2i + 1) in GPT-J), ``RotaryEmbedding`` (ONNX),
     ``apply_rotary_emb`` (flash-attention), ``is_neox_style = not interleaved`` (vLLM).
