@@ -59,8 +59,8 @@ class Frequencies:
     Two values are equal when their turns and attention factors are. ``Frequencies(f.omega)``
     need not equal ``f``: rounding to float64 moves a frequency by up to one part in 2**53, which
     position 10**9 turns into an angle of 1e-7.
-    Equation ``eq-turns`` of the book. Elsewhere: ``inv_freq`` (transformers), ``theta``
-    (torchtune), ``freqs`` (rotary-embedding-torch).
+    Equations ``eq-turns`` and ``eq-fixed-point`` of the book. Elsewhere: ``inv_freq``
+    (transformers), ``theta`` (torchtune), ``freqs`` (rotary-embedding-torch).
 
     Examples
     --------

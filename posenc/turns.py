@@ -59,8 +59,8 @@ def phases(
 
     Notes
     -----
-    Equation ``eq-turns`` of the book (the sign of a sine alone is ``eq-odometer``); for a
-    `range`, also ``eq-coarse-fine``. With tensors it works under
+    Equation ``eq-turns`` of the book, with ``eq-fixed-point`` for its error (the sign of a sine
+    alone is ``eq-odometer``); for a `range`, also ``eq-coarse-fine``. With tensors it works under
     ``torch.compile(fullgraph=True)``, ``torch.export``, ``torch.vmap`` and on the meta device.
     Elsewhere: ``cos_cached, sin_cached`` (transformers), ``freqs_cis`` (Llama), which form angles
     in floating point.

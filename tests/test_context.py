@@ -60,6 +60,7 @@ def held(f, right):
         assert oracle.turn_error(omega, high, low) <= 0.5000001
 
 
+@pytest.mark.equation("eq-linear", "eq-ntk")
 @SOME
 @given(dim=dims, base=bases, factor=factors)
 def test_linear_and_ntk_are_the_formulas_to_the_last_bit(dim, base, factor):
@@ -69,6 +70,7 @@ def test_linear_and_ntk_are_the_formulas_to_the_last_bit(dim, base, factor):
         held(getattr(context, name)(dim, **rule), getattr(oracle_rules, name)(dim, **rule))
 
 
+@pytest.mark.equation("eq-dynamic")
 @SOME
 @given(dim=dims, base=bases, factor=factors, trained=lengths, seq_len=lengths)
 def test_dynamic_is_the_formula_to_the_last_bit(dim, base, factor, trained, seq_len):
@@ -78,6 +80,7 @@ def test_dynamic_is_the_formula_to_the_last_bit(dim, base, factor, trained, seq_
     held(context.dynamic(dim, **rule), oracle_rules.dynamic(dim, **rule))
 
 
+@pytest.mark.equation("eq-yarn", "eq-yarn-paper")
 @SOME
 @given(
     dim=dims,
@@ -97,6 +100,7 @@ def test_both_yarns_are_the_formulas_to_the_last_bit(dim, base, factor, trained,
     assert f.attention_factor == float(oracle_rules.temperature(factor))
 
 
+@pytest.mark.equation("eq-yarn-temperature")
 @SOME
 @given(factor=factors, one=st.floats(0.0, 2.0), other=st.floats(0.0, 2.0))
 def test_coefficients_divide(factor, one, other):
@@ -111,6 +115,7 @@ def test_coefficients_divide(factor, one, other):
         assert f.attention_factor == float(g(factor))
 
 
+@pytest.mark.equation("eq-longrope")
 @SOME
 @given(
     base=bases,
@@ -136,6 +141,7 @@ def test_longrope_is_the_formula_to_the_last_bit(base, lists, trained, seq_len, 
     assert context.longrope(dim, **rule, attention_factor=1.25).attention_factor == 1.25
 
 
+@pytest.mark.equation("eq-llama3")
 @SOME
 @given(
     dim=dims,
@@ -151,6 +157,7 @@ def test_llama3_is_the_formula_to_the_last_bit(dim, base, factor, trained, bands
     held(context.llama3(dim, **rule), oracle_rules.llama3(dim, **rule))
 
 
+@pytest.mark.equation("eq-proportional")
 @SOME
 @given(dim=dims, base=bases, proportion=st.floats(0.51, 1.0), factor=factors)
 def test_proportional_is_the_formula_to_the_last_bit(dim, base, proportion, factor):
@@ -174,6 +181,7 @@ def test_divisors_of_any_size_leave_every_bit_right(least):
     assert oracle.turn_error(omega, high, low) <= 0.5000001
 
 
+@pytest.mark.equation("eq-rescaling")
 @pytest.mark.parametrize("dim", (4, 64, 128))
 @pytest.mark.parametrize("base", (10000, 500000.0))
 def test_a_factor_of_one_changes_nothing(dim, base):
@@ -198,6 +206,7 @@ def test_a_factor_of_one_changes_nothing(dim, base):
         assert f.omega.tolist() == unscaled.omega.tolist()
 
 
+@pytest.mark.equation("eq-ntk")
 def test_ntk_keeps_the_first_hand_and_slows_the_last_by_the_factor():
     """Catches an exponent that is d/(d-2) of something else: the two ends fix it."""
     for dim, factor in ((4, 4.0), (64, 3.7), (128, 32.0)):
@@ -223,6 +232,7 @@ def test_dynamic_at_factor_one_is_the_papers():
     assert f == context.ntk(64, base=10000.0, factor=2.5)
 
 
+@pytest.mark.equation("eq-yarn-ramp")
 @pytest.mark.parametrize(
     ("length", "base", "low", "high"),
     [
@@ -284,6 +294,7 @@ def test_yarn_as_deployed_is_up_to_three_times_faster_than_its_paper():
     assert round(float(ratio[38]), 2) == 3.04
 
 
+@pytest.mark.equation("eq-rescaling")
 @SOME
 @given(
     dim=dims,
@@ -376,6 +387,7 @@ def test_a_proportion_is_read_as_the_decimal_that_it_stands_for(dim, p, pairs):
     assert np.count_nonzero(f.omega) == pairs
 
 
+@pytest.mark.equation("eq-yarn-temperature")
 def test_the_factor_reaches_cosines_and_sines_once():
     """Kind E. Catches an attention factor that is dropped, or squared before the logits are."""
     f = context.yarn(8, **LLAMA_2, factor=16.0)

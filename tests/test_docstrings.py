@@ -38,14 +38,6 @@ TORCH_MODULES = (
 )
 BEFORE_THEIR_CHAPTER = {  # no page has numbered their equations yet
     "zigzag",
-    "dynamic",
-    "linear",
-    "llama3",
-    "longrope",
-    "ntk",
-    "proportional",
-    "yarn",
-    "yarn_paper",
 }
 
 

@@ -97,6 +97,15 @@ def test_torch_modules_are_named_as_people_import_them(root):
     assert functions["eq-one"] == ["posenc.one", "posenc.modules.inner.one"]
 
 
+def test_rules_of_a_package_are_named_as_the_package_offers_them(root):
+    """Catches posenc.context._inner.one, which no page lists and no one imports."""
+    (root / "posenc/context").mkdir()
+    (root / "posenc/context/__init__.py").write_text("from posenc.context._inner import one\n")
+    (root / "posenc/context/_inner.py").write_text(CODE)
+    functions = {e.label: e.functions for e in equations.read(root)}
+    assert functions["eq-one"] == ["posenc.context.one", "posenc.one"]
+
+
 def test_what_a_module_lists_is_named_as_the_module_offers_it(root):
     """Catches posenc._hidden.decode, which no page documents, and names that are only used."""
     (root / "posenc/_hidden.py").write_text(CODE)

@@ -71,6 +71,7 @@ def longrope(
 
     Notes
     -----
+    Equation ``eq-longrope`` of the book.
     The attention factor is the same for both lists, as in transformers; Phi-3-small and vLLM know
     one for each (``short_mscale``, ``long_mscale``): give the one that applies. Keys that were
     rotated with the short list do not fit the long one: choose by the length of the whole text.
@@ -150,6 +151,7 @@ def llama3(
 
     Notes
     -----
+    Equations ``eq-llama3`` and ``eq-rescaling`` of the book.
     A hand that makes r = L0 omega / 2 pi turns keeps (r - low) / (high - low) of its speed, at
     most all and at least nothing, and the rest is divided by s.
     Source: the reference code of Llama 3.1 (Llama team, 2024); its report prints no formula.
@@ -204,6 +206,7 @@ def proportional(
 
     Notes
     -----
+    Equation ``eq-proportional`` of the book.
     Partial rotary embeddings are something else: there the exponent is divided by the rotated
     width p d, the pairs of the half-split pairing lie p d / 2 apart, and the other channels have
     no frequency. Here they lie d / 2 apart.

@@ -40,10 +40,11 @@ def linear(dim: int, *, base: float, factor: float) -> Frequencies:
 
     Notes
     -----
-    With ``factor=1`` it equals `posenc.frequencies`. Source: Chen et al. (2023), section 2.
-    Elsewhere: ``rope_type: "linear"`` (transformers), ``interpolation_factor`` (x-transformers),
-    ``interpolate_factor`` (rotary-embedding-torch), ``seq_len_interpolation_factor``
-    (TransformerEngine); llama.cpp's ``freq_scale`` and MLX's ``scale`` are 1/s.
+    Equation ``eq-linear`` of the book. With ``factor=1`` it equals `posenc.frequencies`.
+    Source: Chen et al. (2023), section 2. Elsewhere: ``rope_type: "linear"`` (transformers),
+    ``interpolation_factor`` (x-transformers), ``interpolate_factor`` (rotary-embedding-torch),
+    ``seq_len_interpolation_factor`` (TransformerEngine); llama.cpp's ``freq_scale`` and MLX's
+    ``scale`` are 1/s.
 
     Examples
     --------
@@ -88,10 +89,11 @@ def ntk(dim: int, *, base: float, factor: float) -> Frequencies:
 
     Notes
     -----
-    It is computed as omega_i s**(-2i/(d-2)), which is the same. With ``factor=1`` it equals
-    `posenc.frequencies`. Source: bloc97 (2023), written down by Peng et al. (2024), equation 16.
-    Elsewhere: ``alpha`` (Hunyuan; the YaRN repository), ``base_rescale_factor`` (x-transformers),
-    ``theta_rescale_factor`` (rotary-embedding-torch). vLLM's ``mixed_b`` is another rule.
+    Equation ``eq-ntk`` of the book. It is computed as omega_i s**(-2i/(d-2)), which is the same.
+    With ``factor=1`` it equals `posenc.frequencies`. Source: bloc97 (2023), written down by Peng
+    et al. (2024), equation 16. Elsewhere: ``alpha`` (Hunyuan; the YaRN repository),
+    ``base_rescale_factor`` (x-transformers), ``theta_rescale_factor`` (rotary-embedding-torch).
+    vLLM's ``mixed_b`` is another rule.
 
     Examples
     --------
@@ -143,6 +145,7 @@ def dynamic(
 
     Notes
     -----
+    Equation ``eq-dynamic`` of the book.
     Keys that were rotated when the text was shorter belong to other frequencies: cache keys before
     their rotation, or keep ``seq_len`` for the whole text. Nothing is remembered between calls.
     Source: emozilla (2023). This is the reading of transformers (``rope_type: "dynamic"``, where

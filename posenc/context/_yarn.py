@@ -75,6 +75,8 @@ def yarn(
 
     Notes
     -----
+    Equations ``eq-yarn`` (with ``eq-yarn-ramp``), ``eq-rescaling`` and ``eq-yarn-temperature`` of
+    the book.
     The pair that makes n turns has the index c(n) = d ln(L0 / (2 pi n)) / (2 ln b), a real number.
     From low = max(c(beta_fast), 0) to high = min(c(beta_slow), d - 1) a pair's share of the factor
     rises from 0 to 1, linearly in the index. The bound is d - 1, as deployed, although the last
@@ -164,6 +166,7 @@ def yarn_paper(
 
     Notes
     -----
+    Equation ``eq-yarn-paper`` of the book.
     A hand that makes r = L omega / 2 pi turns keeps (r - alpha) / (beta - alpha) of its speed,
     at most all and at least nothing, and the rest is divided by s.
     Source: Peng et al. (2024), section 3; its authors' own code computes `yarn`.

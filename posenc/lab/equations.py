@@ -121,7 +121,7 @@ def _modules(folder: Path) -> Iterator[tuple[Path, ast.Module]]:
 
 def _functions(root: Path) -> Iterator[tuple[str, str]]:
     """Yield the public name and docstring of each public function, class and method."""
-    packages = [root / "posenc", root / "posenc" / "modules"]
+    packages = [root / "posenc", *(root / "posenc" / name for name in ("context", "modules"))]
     offering = [*sorted((root / "posenc").glob("[!_]*.py")), *(p / "__init__.py" for p in packages)]
     short = {full: name for path in offering for full, name in _exported(root, path)}
     for path, tree in _modules(root / "posenc"):

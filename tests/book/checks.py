@@ -167,6 +167,11 @@ def unsolved_exercises(page):
     return faults + [f"{label} has no solution" for label in blocks if label not in solved]
 
 
+def code_that_is_not_run(page):
+    """Catch Python that stands in the prose of a chapter, where nothing executes it."""
+    return re.findall(r"^ *[`~]{3,} *(?:python|py|ipython3?)\b.*$", page.prose, re.MULTILINE)
+
+
 OF_ALL = [
     not_run_in_order,
     not_canonical,
@@ -182,4 +187,4 @@ OF_ALL = [
     network_requests,
     repeated_sliders,
 ]
-OF_CHAPTERS = [few_predictions, unsolved_exercises]
+OF_CHAPTERS = [few_predictions, unsolved_exercises, code_that_is_not_run]

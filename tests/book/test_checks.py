@@ -81,6 +81,7 @@ PLANTED = [
         checks.unsolved_exercises,
         lambda c: source(c[0], c[0].source.replace("} ex-one", "} ex-two")),
     ),
+    (checks.code_that_is_not_run, lambda c: source(c[0], "```python\nprint(1)\n```")),
 ]
 
 
