@@ -48,6 +48,12 @@ def test_a_cell_that_fails_with_a_seed_counts_as_a_difference(chapter, capsys):
     assert "seed 7, code cell 2" in capsys.readouterr().out
 
 
+def test_a_missing_notebook_is_said_in_a_sentence(tmp_path, capsys):
+    """Catches a traceback."""
+    assert seeds.main([str(tmp_path / "none.ipynb"), "0"]) == 1
+    assert "none.ipynb" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("cells", [["x = 1"], ["seeds = (0,)", "seeds = (1,)"]])
 def test_a_notebook_without_its_one_line_of_seeds_is_refused(chapter, cells):
     """Catches a check that changes nothing and finds nothing."""

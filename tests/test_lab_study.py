@@ -78,9 +78,29 @@ def test_the_learning_rate_rises_and_falls():
 
 def test_a_cap_on_time_ends_a_training_between_steps():
     """Catches a cap that is ignored."""
-    assert len(run(SMALL, "none", 0, seconds=0.0).losses) <= 1
+    assert len(run(SMALL, "none", 0, seconds=0.0).losses) == 1  # of none, the mean would be NaN
     with pytest.raises(ValueError, match="steps must be at least 1, got 0"):
         run(dataclasses.replace(SMALL, steps=0), "none", 0)
+    for seconds in (-1.0, math.nan):
+        with pytest.raises(ValueError, match=f"seconds must be at least 0, got {seconds}"):
+            run(SMALL, "none", 0, seconds=seconds)
+
+
+def test_a_task_or_a_seed_of_another_kind_is_refused():
+    """Catches a model of characters that is trained because a task was misspelt."""
+    with pytest.raises(ValueError, match="task must be 'shift' or 'text', got 'Shift'"):
+        run(dataclasses.replace(SMALL, task="Shift"), "none", 0)
+    draw = lambda generator: say_previous(2, 8, generator)  # noqa: E731
+    with pytest.raises(TypeError, match="seed must be an integer, got str"):
+        training.train(Decoder(16, "none"), draw, steps=1, seed="0")
+
+
+@pytest.mark.parametrize("prefill", [0, 8])
+def test_a_prompt_leaves_something_to_decode(prefill):
+    """Catches an error from the inside of a concatenation of nothing."""
+    x = torch.zeros(1, 8, dtype=torch.int64)
+    with pytest.raises(ValueError, match=rf"prefill must lie in 1 ... 7, got {prefill}"):
+        evaluation.decoded(Decoder(16, "none"), x, prefill)
 
 
 def test_nothing_is_shown_where_nobody_watches(capsys):
@@ -261,6 +281,67 @@ def test_an_unknown_encoding_or_a_changed_corpus_ends_a_study_in_a_sentence(tmp_
     bad = (Part("shift", SMALL, ("rotary",), (0,)),)
     with pytest.raises(ValueError, match=r"encoding must be 'none' or .* got 'rotary'"):
         study.study(bad, tmp_path / "s.json")
+    bad = (Part("shift", SMALL, ("rope",), (0, "1")),)
+    with pytest.raises(TypeError, match="seed must be an integer, got str"):
+        study.study(bad, tmp_path / "s.json")
+
+    def changed():
+        raise ValueError("another corpus")
+
+    monkeypatch.setattr(study, "text", changed)
+    with pytest.raises(ValueError, match="another corpus"):
+        study.study(PLAN, tmp_path / "s.json", say=pytest.fail)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda stored: stored[: len(stored) // 2],
+        lambda stored: b"",
+        lambda stored: b"[]",
+        lambda stored: b"3",
+        lambda stored: stored.replace(b'"runs"', b'"walks"'),
+        lambda stored: b"\xff\xfe",
+    ],
+)
+@pytest.mark.parametrize("name", ["s.json", "s.json.partial"])
+def test_a_damaged_file_is_named_and_left_as_it_is(tmp_path, name, damage):
+    """Catches a traceback of json, and a study that overwrites what may still be saved."""
+    path = tmp_path / "s.json"
+    study.study(PLAN[1:], path)
+    found = tmp_path / name
+    data = damage(path.read_bytes())
+    found.write_bytes(data)
+    with pytest.raises(StudyError, match=f"{name} is damaged: remove it, or name another --out"):
+        study.study(PLAN[1:], path, say=pytest.fail)
+    assert found.read_bytes() == data
+
+
+def test_where_nothing_can_be_written_nothing_is_trained(tmp_path, monkeypatch, capsys):
+    """Catches an hour of training whose result has no place to go."""
+    monkeypatch.setattr(study, "run", pytest.fail)
+    with pytest.raises(StudyError, match=r"s.json.partial cannot be written: No such file"):
+        study.study(PLAN, tmp_path / "missing" / "s.json")
+    with pytest.raises(StudyError, match="cannot be read: Is a directory"):
+        study.study(PLAN, tmp_path)
+
+    def forbidden(*arguments, **words):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(study.Path, "write_text", forbidden)
+    assert study.main(["--out", str(tmp_path / "s.json")]) == 1
+    said = capsys.readouterr().err
+    assert said == f"{tmp_path / 's.json.partial'} cannot be written: Permission denied\n"
+
+
+def test_a_study_stopped_before_its_last_step_is_finished(tmp_path):
+    """Catches a complete file that keeps the name of a partial one."""
+    path = tmp_path / "s.json"
+    stored = study.study(PLAN[1:], path)
+    path.rename(tmp_path / "s.json.partial")
+    assert study.study(PLAN[1:], path, say=pytest.fail) == stored
+    assert [each.name for each in tmp_path.iterdir()] == ["s.json"]
 
 
 def test_the_committed_study_is_of_the_plan_and_complete():

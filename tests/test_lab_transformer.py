@@ -194,6 +194,9 @@ def test_each_rule_does_what_it_says():
         (lambda: Decoder(7, "rope", dim=12), ValueError, "dim must be a multiple of 2 n_heads = 8"),
         (lambda: Decoder(0, "rope"), ValueError, "symbols must be at least 1, got 0"),
         (lambda: Decoder(7, "rope", rows=1.0), TypeError, "rows must be an integer, got float"),
+        (lambda: Decoder(7, "rope", seed="0"), TypeError, "seed must be an integer, got str"),
+        (lambda: Decoder(7, "rope", seed=1.0), TypeError, "seed must be an integer, got float"),
+        (lambda: Decoder(7, "rope", seed=2**64), ValueError, "seed must fit in int64"),
         (
             lambda: rescaled("dynamic", 16, factor=2.0, trained=32),
             ValueError,

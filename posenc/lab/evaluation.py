@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from posenc._door import choice
+from posenc._door import choice, whole_number
 from posenc.lab.tasks import UNSCORED
 from posenc.lab.training import loss_of, one_thread
 from posenc.lab.transformer import Cache, Decoder, Trace
@@ -103,8 +103,8 @@ def decoded(model: Decoder, x: Tensor, prefill: int, *, offsets: str = "right") 
 
     Raises
     ------
-    ValueError
-        If ``offsets`` is another word.
+    TypeError, ValueError
+        If ``offsets`` is another word, or the prompt empty or the whole text.
     """
     places: dict[str, Callable[[int], int]] = {
         "right": lambda t: t,
@@ -112,6 +112,8 @@ def decoded(model: Decoder, x: Tensor, prefill: int, *, offsets: str = "right") 
         "restart": lambda t: t - prefill,
     }
     choice("offsets", offsets, list(places))
+    if not 0 < whole_number("prefill", prefill) < x.shape[-1]:
+        raise ValueError(f"prefill must lie in 1 ... {x.shape[-1] - 1}, got {prefill}")
     cache: Cache = []
     x = x.to(_device(model))
     with one_thread():

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from posenc import Frequencies
+from posenc._door import choice
 from posenc.lab import evaluation
 from posenc.lab.corpus import SYMBOLS, Corpus, load
 from posenc.lab.plugs import Rotary, rescaled
@@ -34,6 +35,8 @@ __all__ = [
     "inside",
     "run",
 ]
+
+TASKS = ("shift", "text")
 
 # Rows of a table: a rule for RoPE's frequencies at test time, and the turns that YaRN leaves alone.
 GEARS = {"linear": ("linear", 4.0), "ntk": ("ntk", 4.0), "yarn": ("yarn", 4.0)}
@@ -123,9 +126,11 @@ def run(
 
     Raises
     ------
-    ValueError
-        If the encoding is unknown, or the corpus another than the book's.
+    TypeError, ValueError
+        If the task or the encoding is unknown, the seed not an integer, or the corpus another than
+        the book's.
     """
+    choice("task", setting.task, TASKS)
     trained, longest = setting.lengths[0], setting.lengths[-1]
     model = Decoder(
         16 if setting.task == "shift" else len(SYMBOLS),

@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         start = time.monotonic()
         try:
             found = differences(given.notebook, seed)
-        except (SeedsError, notebooks.NotebookError) as error:
+        except (SeedsError, notebooks.NotebookError, OSError, ValueError) as error:
             found = [str(error)]
         failed += bool(found)
         words = "as stored" if not found else f"{len(found)} differences"

@@ -25,16 +25,19 @@ import numpy as np
 import torch
 
 from posenc import lab
+from posenc._door import choice, offset_number, real_number
 from posenc.lab.corpus import FOLDER, TEXTS
 from posenc.lab.experiments import (
     FAST_SHIFT,
     FAST_TEXT,
     SHIFT,
+    TASKS,
     TEXT,
     Setting,
     Trained,
     inside,
     run,
+    text,
 )
 from posenc.lab.plugs import ENCODINGS
 
@@ -138,9 +141,14 @@ def study(
 
     Raises
     ------
+    TypeError, ValueError, FileNotFoundError
+        If the plan has an unknown encoding or task or a seed that is no integer, if ``seconds`` is
+        not at least 0, or the corpus is missing or another: before anything is trained or written.
     StudyError
-        If what is stored there is of another plan, other versions or another kind of device.
+        If what is stored there is damaged, or of another plan, other versions or another kind of
+        device, or if nothing can be written there: found out before anything is trained.
     """
+    _check(plan, seconds)
     partial = path.with_name(path.name + ".partial")
     about = {
         "plan": json.loads(json.dumps([asdict(part) for part in plan])),
@@ -156,15 +164,16 @@ def study(
     stored: dict[str, Any] = {**about, "runs": {}}
     for found in (path, partial):
         if found.exists():
-            stored = json.loads(found.read_text(encoding="utf-8"))
+            stored = _read(found)
             for word, value in about.items():
                 if stored.get(word) != value:
                     raise StudyError(
                         f"{found} was made with another {word}: remove it, or name another --out"
                     )
     missing = [each for each in _runs(plan) if each[0] not in stored["runs"]]
-    if not missing:
+    if not missing and path.exists():
         return stored
+    _write(partial, stored)
     for number, (key, part, name, seed) in enumerate(missing, start=1):
         start = time.monotonic()
         done = run(part.setting, name, seed, device=device, seconds=seconds)
@@ -173,8 +182,20 @@ def study(
         say(f"{number} of {len(missing)}: {key} ({time.monotonic() - start:.0f} s)")
     stored = {"date": datetime.date.today().isoformat(), **stored}
     _write(partial, stored)
-    os.replace(partial, path)
+    _replace(partial, path)
     return stored
+
+
+def _check(plan: Sequence[Part], seconds: float) -> None:
+    """Refuse at once what would end a study after an hour."""
+    if not real_number("seconds", seconds) >= 0:
+        raise ValueError(f"seconds must be at least 0, got {seconds}")
+    for _, part, name, seed in _runs(plan):
+        choice("task", part.setting.task, TASKS)
+        choice("encoding", name, ENCODINGS)
+        offset_number("seed", seed)
+    if any(part.setting.task == "text" for part in plan):
+        text()
 
 
 def _runs(plan: Sequence[Part]) -> Iterator[tuple[str, Part, str, int]]:
@@ -214,6 +235,26 @@ def _rounded(value: Any) -> Any:
     return value
 
 
+def _read(path: Path) -> dict[str, Any]:
+    """Read what a study has stored, as far as it came."""
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise StudyError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError:  # neither JSON nor UTF-8
+        stored = None
+    if not isinstance(stored, dict) or not isinstance(stored.get("runs"), dict):
+        raise StudyError(f"{path} is damaged: remove it, or name another --out")
+    return stored
+
+
+def _replace(new: Path, path: Path) -> None:
+    try:
+        os.replace(new, path)
+    except OSError as error:
+        raise StudyError(f"{path} cannot be written: {error.strerror}") from None
+
+
 def _write(path: Path, stored: dict[str, Any]) -> None:
     """Replace the file as a whole: a study stopped while it writes keeps what it had."""
     beside = path.with_name(path.name + ".new")
@@ -221,8 +262,11 @@ def _write(path: Path, stored: dict[str, Any]) -> None:
     head = ",\n".join(
         f' "{key}": {json.dumps(value)}' for key, value in stored.items() if key != "runs"
     )
-    beside.write_text(f'{{\n{head},\n "runs": {{\n{runs}\n }}\n}}\n', encoding="utf-8")
-    os.replace(beside, path)
+    try:
+        beside.write_text(f'{{\n{head},\n "runs": {{\n{runs}\n }}\n}}\n', encoding="utf-8")
+    except OSError as error:
+        raise StudyError(f"{path} cannot be written: {error.strerror}") from None
+    _replace(beside, path)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -252,7 +296,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             seconds=given.seconds,
             say=lambda words: print(words, flush=True),
         )
-    except StudyError as error:
+    except (StudyError, ValueError, FileNotFoundError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

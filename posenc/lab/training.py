@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from posenc._door import whole_number
+from posenc._door import offset_number, real_number, whole_number
 from posenc.lab.tasks import UNSCORED
 
 __all__ = ["loss_of", "one_thread", "progress", "train"]
@@ -87,7 +87,8 @@ def train(
     lr : float
         Largest learning rate.
     seconds : float
-        A cap on the time: no step begins later. What it cuts off does not repeat elsewhere.
+        A cap on the time: no step but the first begins later. What it cuts off does not repeat
+        elsewhere.
     label : str
         What a progress bar says, for who watches.
 
@@ -99,13 +100,17 @@ def train(
     Raises
     ------
     TypeError, ValueError
-        If ``steps`` is not a positive integer.
+        If ``steps`` is not a positive integer, ``seed`` not an integer of 64 bits, or ``seconds``
+        not at least 0.
 
     Notes
     -----
     Betas 0.9 and 0.98, no weight decay, gradients clipped to norm 1.
     """
     whole_number("steps", steps, at_least=1)
+    offset_number("seed", seed)
+    if not real_number("seconds", seconds) >= 0:
+        raise ValueError(f"seconds must be at least 0, got {seconds}")
     device = next(model.parameters()).device
     texts = torch.Generator().manual_seed(seed)
     adam = torch.optim.AdamW(
@@ -116,7 +121,7 @@ def train(
     model.train()
     with one_thread():
         for step in progress(range(steps), label):
-            if time.monotonic() > end:
+            if losses and time.monotonic() > end:
                 break
             for group in adam.param_groups:
                 group["lr"] = lr * schedule(step, steps)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, scaled_dot_product_attention
 
-from posenc._door import whole_number
+from posenc._door import offset_number, whole_number
 from posenc.lab.plugs import encoding
 
 __all__ = ["Cache", "Decoder", "Trace"]
@@ -72,7 +72,8 @@ class Decoder(nn.Module):
     Raises
     ------
     TypeError, ValueError
-        If a size is not a positive integer, d not a multiple of 2H, or the encoding unknown.
+        If a size is not a positive integer, d not a multiple of 2H, the seed not an integer of 64
+        bits, or the encoding unknown.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class Decoder(nn.Module):
             whole_number(word, size, at_least=1)
         if dim % (2 * n_heads):
             raise ValueError(f"dim must be a multiple of 2 n_heads = {2 * n_heads}, got {dim}")
+        offset_number("seed", seed)
         with torch.random.fork_rng(devices=[]):  # torch's layers draw when they are made
             self.embedding = nn.Embedding(symbols, dim)
             self.blocks = nn.ModuleList(Block(dim, n_heads) for _ in range(n_layers))
