@@ -16,12 +16,13 @@ NBVAL := --nbval --nbval-current-env --nbval-cell-timeout=120
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help book test lint types unit peers notebooks site run lab bench gpu breaks clean
+.PHONY: help book test lint types unit peers notebooks site run lab bench gpu study study-check \
+	breaks clean
 
 help: ## list the steps
 	@echo "Waves That Count. Two commands do most: make book, make test."
 	@echo
-	@awk -F ':[^#]*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':[^#]*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 book: $(VENV)/.for-book $(VENV)/.posenc ## build the book from the stored outputs (no torch needed)
 	@rm -rf _build/html
@@ -74,6 +75,12 @@ gpu: ## the GPU tests, every chapter with its torch cells on the GPU, then the b
 		|| failed="$$failed tests-or-chapters"; \
 	$(PY) tests/benchmarks/gpu.py --write book/data || failed="$$failed benchmark"; \
 	if [ -n "$$failed" ]; then echo "Failed:$$failed"; exit 1; fi
+
+study: $(VENV)/.for-all $(VENV)/.posenc ## train every encoding short, test long, store the result (half an hour; resumes)
+	$(PY) -m posenc.lab.study
+
+study-check: $(VENV)/.for-all $(VENV)/.posenc ## the chapter on extrapolation with ten other seeds: does it say the same? (minutes)
+	$(PY) -m posenc.lab.seeds book/3-biases/extrapolation.ipynb 0 1 2 3 4 5 6 7 8 9
 
 breaks: $(VENV)/.for-all $(VENV)/.posenc ## break code and book on purpose: a named check must fail (minutes)
 	$(PY) tests/breaks.py

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import os
 import sys
 from typing import NoReturn
 
@@ -44,7 +46,23 @@ def main(words: list[str] | None = None) -> int:
         return _refuse(f"{asked.config} cannot be read: {error.strerror}")
     except (TypeError, ValueError) as error:
         return _refuse(str(error))
-    print(text)
+    return _show(text)
+
+
+def _show(text: str) -> int:
+    """Print, in characters that the terminal knows; say so if it cannot be done."""
+    if sys.stdout is None:
+        return _refuse("the answer cannot be printed: standard output is closed")
+    try:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")
+        print(text, flush=True)
+    except OSError as error:
+        if isinstance(sys.stdout, io.TextIOWrapper):  # what is left must not be tried again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):  # the reader has seen enough
+            return 1
+        return _refuse(f"the answer cannot be printed: {error.strerror}")
     return 0
 
 

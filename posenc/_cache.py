@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posenc._backend import common_place
-from posenc._door import is_tensor, whole_number
+from posenc._door import INT64, has_values, is_tensor, whole_number
 from posenc._integers import count, integers, tokens, traced
 
 
@@ -64,8 +64,12 @@ def decode(
         xp, place = common_place(mask=seen)
     else:
         seen, xp, place = integers("lengths", lengths, device)
-        if not (is_tensor(seen) and (seen.is_meta or traced())) and bool((seen < 0).any()):
+        if _asks(seen) and bool((seen < 0).any()):
             raise ValueError(f"lengths must not be negative, got {int(seen.min())}")
+        if _asks(seen) and bool((seen > INT64[-1] - (new - 1)).any()):
+            raise ValueError(
+                f"lengths must leave room for {new} positions in int64, got {int(seen.max())}"
+            )
     return seen[..., None] + count(new, xp, place)
 
 
@@ -138,4 +142,12 @@ def evict(positions: Any, *, sinks: int, window: int, device: Any = None) -> Evi
     rows = count(length, xp, place)
     kept = rows if length <= front + back else xp.concat([rows[:front], rows[length - back :]])
     true, close = at[..., kept], rows[: kept.shape[0]]
-    return Eviction(kept, true, close, close - true)
+    shift = close - true
+    if _asks(at) and bool(((true < 0) & (shift < 0)).any()):
+        raise ValueError(f"positions must leave room for a shift in int64, got {int(true.min())}")
+    return Eviction(kept, true, close, shift)
+
+
+def _asks(values: Any) -> bool:
+    """Whether an error may depend on these values."""
+    return not is_tensor(values) or (not traced() and has_values(values))

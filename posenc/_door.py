@@ -95,6 +95,12 @@ def is_compiling() -> bool:
     return torch is not None and bool(torch.compiler.is_compiling())
 
 
+def has_values(tensor: Any) -> bool:
+    """Whether a tensor has numbers and an address: not on the meta device, not a fake one."""
+    fake = sys.modules.get("torch._subclasses.fake_tensor")
+    return not (tensor.is_meta or (fake is not None and isinstance(tensor, fake.FakeTensor)))
+
+
 def outside_graphs(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function that torch.compile must not trace; without fullgraph the graph breaks."""
     if "torch._dynamo" in sys.modules:

@@ -47,4 +47,11 @@ def traced() -> bool:
     """Whether torch traces or transforms this call, so that no value can be asked."""
     import torch
 
-    return torch.compiler.is_compiling() or bool(torch._C._are_functorch_transforms_active())
+    return torch.compiler.is_compiling() or transformed()
+
+
+def transformed() -> bool:
+    """Whether torch.func transforms this call."""
+    import torch
+
+    return bool(torch._C._are_functorch_transforms_active())

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from posenc._backend import addresses, common_place, overlaps_itself
-from posenc._door import integer_positions, is_compiling, is_tensor
+from posenc._door import has_values, integer_positions, is_compiling, is_tensor, unmasked
 
 _WIDE = {"float16": "float32", "bfloat16": "float32", "float32": "float32", "float64": "float64"}
 
@@ -22,7 +22,8 @@ def check_words(interleaved: object, inverse: object, position_axis: object) -> 
         )
     if not isinstance(inverse, bool):
         raise TypeError(f"inverse must be True or False, got {inverse!r}")
-    if isinstance(position_axis, bool) or position_axis not in (-2, -3):
+    whole = isinstance(position_axis, (int, np.integer)) and not isinstance(position_axis, bool)
+    if not whole or position_axis not in (-2, -3):
         raise ValueError(
             "position_axis must be -2 for [..., T, head_dim] or -3 for [..., T, H, head_dim], "
             f"got {position_axis!r}"
@@ -34,6 +35,9 @@ def check_inputs(named: dict[str, Any], cos: Any, sin: Any, positions: Any, axis
     for name, value in {**named, "cos": cos, "sin": sin}.items():
         if not (is_tensor(value) or isinstance(value, np.ndarray)):
             raise TypeError(f"{name} must be an array or a tensor, got {type(value).__name__}")
+        plain(name, value)
+    if is_tensor(positions):
+        plain("positions", positions)
     common_place(**named, cos=cos, sin=sin, positions=positions)
     first, x = next(iter(named.items()))
     for name, value in named.items():
@@ -69,6 +73,16 @@ def check_inputs(named: dict[str, Any], cos: Any, sin: Any, positions: Any, axis
                 f"cos must have at most head_dim/2 = {value.shape[-1] // 2} columns for {name}, "
                 f"got {cos.shape[-1]}"
             )
+
+
+def plain(name: str, value: Any) -> None:
+    """Refuse arrays whose products are matrix products or have gaps, and tensors without rows."""
+    unmasked(name, value)
+    if isinstance(value, np.matrix):
+        raise TypeError(f"{name} must not be a matrix, whose * is another product: use an array")
+    if is_tensor(value) and (value.is_nested or str(value.layout) != "torch.strided"):
+        layout = "a nested tensor" if value.is_nested else str(value.layout)
+        raise TypeError(f"{name} must be a dense tensor, got {layout}")
 
 
 def matched(table: Any, name: str, x: Any, axis: int, rows: str) -> Any:
@@ -124,7 +138,7 @@ def gathered(cos: Any, sin: Any, positions: Any, by_number: bool) -> tuple[Any, 
     outside = (index < 0) | (index >= rows)
     if is_compiling():
         torch._assert_async(~outside.any(), says)
-    elif not index.is_meta and bool(outside.any()):
+    elif has_values(index) and bool(outside.any()):
         raise ValueError(f"{says}, got {int(index[outside][0])}")
     return (cos, sin, index) if by_number else (cos[index], sin[index], None)
 
@@ -145,6 +159,7 @@ def check_outs(named: dict[str, Any], outs: Sequence[Any], tables: Sequence[Any]
     for label, out, (name, x) in zip(labels, outs, named.items(), strict=True):
         if is_tensor(out) != tensor or not (tensor or isinstance(out, np.ndarray)):
             raise TypeError(f"{label} must be {name}'s kind of array, got {type(out).__name__}")
+        plain(label, out)
         if out.shape != x.shape:
             raise ValueError(
                 f"{label} must have the shape of {name}, {list(x.shape)}, got {list(out.shape)}"
@@ -158,10 +173,12 @@ def check_outs(named: dict[str, Any], outs: Sequence[Any], tables: Sequence[Any]
     if tensor:
         import torch
 
+        if torch._C._are_functorch_transforms_active():
+            raise ValueError("out must be left out under the transforms of torch.func")
         everything = (*named.values(), *outs, *tables)
         if torch.is_grad_enabled() and any(each.requires_grad for each in everything):
             raise ValueError("out must be left out while gradients are recorded")
-        if is_compiling() or everything[0].is_meta:
+        if is_compiling() or not has_values(everything[0]):
             return
     for place, (label, out) in enumerate(zip(labels, outs, strict=True)):
         if overlaps_itself(out.shape, addresses(out).strides):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posenc._door import is_tensor, whole_number
+from posenc._rotation import plain
 
 
 def pairing_permutation(dim: int, *, to_interleaved: bool) -> NDArray[np.int64]:
@@ -104,6 +105,7 @@ def convert_qk_weight(
     """
     if not (is_tensor(weight) or isinstance(weight, np.ndarray)):
         raise TypeError(f"weight must be an array or a tensor, got {type(weight).__name__}")
+    plain("weight", weight)
     heads = whole_number("n_heads", n_heads, at_least=1)
     rows = weight.shape[0] if weight.ndim else 0
     if not rows or rows % heads:
@@ -122,6 +124,8 @@ def convert_qk_weight(
         import torch
 
         index = torch.from_numpy(index).to(weight.device)
+        if str(weight.dtype).startswith("torch.float4"):  # torch moves its bytes, not its numbers
+            return weight.view(torch.uint8)[index].view(weight.dtype)
     return weight[index]
 
 

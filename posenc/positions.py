@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from posenc._cache import Eviction, decode, evict
-from posenc._door import whole_number
-from posenc._integers import count, integers, tokens
+from posenc._door import has_values, is_compiling, is_tensor, whole_number
+from posenc._integers import count, integers, tokens, transformed
 
 __all__ = ["Eviction", "decode", "evict", "from_attention_mask", "packed", "zigzag"]
 
@@ -89,6 +89,8 @@ def packed(cu_seqlens: Any, *, device: Any = None) -> Any:
     ends, xp, place = integers("cu_seqlens", cu_seqlens, device)
     if ends.ndim != 1 or not ends.shape[0]:
         raise ValueError(f"cu_seqlens must have shape [n + 1], got {list(ends.shape)}")
+    if is_tensor(ends) and not is_compiling() and (transformed() or not has_values(ends)):
+        raise ValueError("cu_seqlens must have values: they say how long the result is")
     if int(ends[0]) or bool((ends[1:] < ends[:-1]).any()):
         raise ValueError(f"cu_seqlens must start at 0 and never fall, got {ends.tolist()}")
     at = count(int(ends[-1]), xp, place)

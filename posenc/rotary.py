@@ -11,6 +11,9 @@ from posenc.turns import tables
 
 PositionAxis = Literal[-2, -3]
 
+_USUAL: PositionAxis = -2
+"""By identity: any other object goes the long way, where it is checked."""
+
 
 def rope_tables(
     positions: Any,
@@ -115,11 +118,11 @@ def apply_rope(
     Notes
     -----
     Equations ``eq-rope``, ``eq-rope-rotation``, ``eq-rope-generator``, ``eq-rope-relative``,
-    ``eq-half`` and ``eq-partial-rotary`` of the book. With a, b a pair and c, s its cosine and
-    sine: ``a c - b s`` and ``b c + a s``. The gradient is the rotation by minus the angles, and
-    only tables are saved for it; tables that require grad get theirs. Under ``torch.compile`` a
-    position outside raises a RuntimeError; where no error can depend on values (vmap, CUDA
-    graphs), its row becomes NaN.
+    ``eq-half``, ``eq-partial-rotary`` and ``eq-rope-backward`` of the book. With a, b a pair and
+    c, s its cosine and sine: ``a c - b s`` and ``b c + a s``. The gradient is the rotation by
+    minus the angles, and only tables are saved for it; tables that require grad get theirs.
+    Under ``torch.compile`` a position outside raises a RuntimeError; where no error can depend
+    on values (vmap, CUDA graphs), its row becomes NaN.
     Source: Su et al. (2021), equation 34. Elsewhere: ``apply_rotary_pos_emb`` (transformers,
     pairs (i, i + r/2) in Llama and NeoX, (2i, 2i + 1) in GPT-J), ``RotaryEmbedding`` (ONNX),
     ``apply_rotary_emb`` (flash-attention), ``is_neox_style = not interleaved`` (vLLM).
@@ -135,7 +138,7 @@ def apply_rope(
     >>> apply_rope(x, cos, sin, interleaved=False).round(4)
     array([[-1.9841,  1.9599,  2.4624,  4.0198]])
     """
-    if out is None and positions is None and position_axis == -2 and inverse is False:
+    if out is None and positions is None and position_axis is _USUAL and inverse is False:
         found = quick((x,), cos, sin, interleaved)
         if found is not None:
             return found[0]
@@ -195,7 +198,7 @@ def apply_rope_qk(
     """
     if out is not None and (not isinstance(out, (tuple, list)) or len(out) != 2):
         raise TypeError(f"out must be a pair (q, k), got {type(out).__name__}")
-    if out is None and positions is None and position_axis == -2 and inverse is False:
+    if out is None and positions is None and position_axis is _USUAL and inverse is False:
         found = quick((q, k), cos, sin, interleaved)
         if found is not None:
             return found[0], found[1]

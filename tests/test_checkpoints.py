@@ -8,6 +8,7 @@ from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -125,6 +126,8 @@ def test_a_mapping_a_file_a_folder_and_an_object(tmp_path):
         ('{"rope_theta": 1e4, "rope_theta": 5e5}', "rope_theta stands twice"),
         ('{"rope_theta": NaN}', "NaN is no JSON number"),
         ("\xff", "is not JSON"),
+        ("[" * 100_000, "is nested too deeply for a configuration"),
+        (f'{{"hidden_size": {"9" * 5000}}}', "an integer of 5000 digits is none of a configur"),
     ],
 )
 def test_files_that_are_no_configuration(tmp_path, text, words):
@@ -141,6 +144,45 @@ def test_things_that_are_no_configuration(thing):
     """Catches a class, or nothing, taken for a configuration."""
     with pytest.raises(TypeError, match="config must be a mapping, a path or an object"):
         rope_from_config(thing)
+
+
+@pytest.mark.parametrize(
+    ("thing", "sentence"),
+    [
+        (SimpleNamespace(to_dict=lambda: None), "config must be a mapping, .* got NoneType"),
+        (SimpleNamespace(to_dict=lambda: [1]), "config must be a mapping, .* got list"),
+        ({**LLAMA, 1: 2}, "the keys of a configuration must be str, got 1"),
+        ({1: 2, "text_config": LLAMA}, "the keys of a configuration must be str, got 1"),
+        ({"text_config": {**LLAMA, 1: 2}}, "the keys of a configuration must be str, got 1"),
+        ({**LLAMA, "rope_scaling": {1: 2}}, "the keys of a configuration must be str, got 1"),
+        ({**LLAMA, "rope_theta": np.ones(2)}, "rope_theta must be a real number, got list"),
+    ],
+)
+def test_a_configuration_is_checked_as_far_as_it_is_read(thing, sentence):
+    """Catches an AttributeError about a key, and an array that is neither true nor false."""
+    with pytest.raises(TypeError, match=sentence):
+        rope_from_config(thing)
+
+
+def test_the_path_of_nothing_is_no_folder():
+    """Catches an unset variable that reads the configuration of whatever folder this is."""
+    with pytest.raises(ValueError, match="config must be the path of a file or a folder"):
+        rope_from_config("")
+
+
+@pytest.mark.parametrize("arrays", (np.array, torch.tensor))
+def test_lists_may_be_arrays_and_stay_the_callers(arrays):
+    """Catches a comparison of arrays, and a result that changes with its configuration."""
+    lists = {"short_factor": [1.0] * 4, "long_factor": [2.0, 3.0, 4.0, 5.0]}
+    phi = {**LLAMA, "model_type": "phi3", "head_dim": 8, "id2label": {0: "a"}}
+    plain = {**phi, "rope_scaling": {"type": "longrope", **lists}}
+    made = {key: arrays(value) for key, value in lists.items()}
+    right = rope_from_config(plain, seq_len=10**6)
+    for boxes in (("rope_scaling",), ("rope_scaling", "rope_parameters")):
+        config = {**phi, **{box: {"type": "longrope", **made} for box in boxes}}
+        assert rope_from_config(config, seq_len=10**6) == right
+    lists["long_factor"][0] = 9.0
+    assert right.parameters["long_factor"] == [2.0, 3.0, 4.0, 5.0]
 
 
 def test_words_at_the_door():
@@ -215,6 +257,21 @@ def test_a_factor_of_null_comes_from_the_lengths():
     rope = rope_from_config({**LLAMA, "rope_scaling": box}, seq_len=10)
     assert rope.frequencies.attention_factor == 1
     assert rope.parameters["original_max_position_embeddings"] == 4096
+    box["original_max_position_embeddings"] = 8192  # more than the 4096 that are allowed
+    rope = rope_from_config({**LLAMA, "rope_scaling": box}, seq_len=10)
+    assert rope.parameters["factor"] == 1
+
+
+def test_each_list_of_phimoe_has_its_own_attention_factor():
+    """Kind E: catches the long one for a short text, and the lengths' own in place of both."""
+    ones = [1.0] * 32
+    box = {"type": "longrope", "short_factor": ones, "long_factor": [2.0] * 32}
+    box |= {"short_mscale": 1.125, "long_mscale": 1.25, "original_max_position_embeddings": 512}
+    phi = {**LLAMA, "model_type": "phimoe", "rope_scaling": box}
+    for seq_len, factor, first in ((512, 1.125, 1.0), (513, 1.25, 0.5)):
+        rope = rope_from_config(phi, seq_len=seq_len)
+        assert rope.frequencies.attention_factor == factor
+        assert rope.frequencies.omega[0] == first
 
 
 def test_a_sequence_has_one_base_whoever_shares_its_batch():

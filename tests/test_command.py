@@ -1,6 +1,7 @@
 """``python -m posenc CONFIG.json`` says the same to a person and to a program, or one sentence."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -210,6 +211,73 @@ def test_errors_are_one_sentence_and_status_2(run, change, words, sentence, form
     assert said.startswith("posenc: ")
     assert said.count("\n") == 1
     assert sentence in said
+
+
+def test_an_empty_path_is_one_sentence(capsys):
+    """Catches ``python -m posenc "$UNSET"`` reading the folder it stands in."""
+    assert main([""]) == 2
+    assert capsys.readouterr() == (
+        "",
+        "posenc: config must be the path of a file or a folder, got an empty one\n",
+    )
+
+
+def test_widths_of_every_size_fit_in_memory(monkeypatch):
+    """Catches tables of a fixed number of rows: 65536 of 32768 pairs are 16 GiB."""
+    largest = 0
+    real = np.arange
+
+    def counted(*bounds, **how):
+        nonlocal largest
+        largest = max(largest, real(*bounds, **how).size)
+        return real(*bounds, **how)
+
+    spectrum = Frequencies([1e-2] + [1e-9] * 2**13)
+    monkeypatch.setattr(np, "arange", counted)
+    assert first_lost(spectrum) == first_lost(Frequencies([1e-2, 1e-9]))
+    largest = 0
+    first_lost(spectrum)
+    assert 0 < largest * len(spectrum) <= 2**22
+
+
+UMLAUT = {
+    "model_type": "qwen2",
+    "hidden_size": 32,
+    "num_attention_heads": 2,
+    "layer_types": ["caf\u00e9\ud800"],
+    "rope_parameters": {"caf\u00e9\ud800": {"rope_type": "default", "rope_theta": 1e4}},
+}
+
+
+def posenc(file, **how):
+    """Run the command as a program, its errors as text."""
+    command = [sys.executable, "-m", "posenc", str(file)]
+    return subprocess.run(command, stderr=subprocess.PIPE, text=True, **how)
+
+
+def test_words_that_a_terminal_does_not_know_are_spelt_out(tmp_path):
+    """Catches a UnicodeEncodeError after everything was computed."""
+    (tmp_path / "config.json").write_text(json.dumps(UMLAUT))
+    for encoding, name in (("ascii", r"caf\xe9\ud800"), ("utf-8", "caf\u00e9\\ud800")):
+        env = {**os.environ, "PYTHONIOENCODING": encoding}
+        done = posenc(tmp_path, stdout=subprocess.PIPE, env=env, encoding=encoding)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert f"layers of type {name}\n" in done.stdout
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device here")
+def test_an_answer_that_cannot_be_printed_is_one_sentence(tmp_path):
+    """Catches a traceback, and an exit status of success, where nothing arrived."""
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA3))
+    with open("/dev/full", "w") as full:
+        done = posenc(tmp_path, stdout=full)
+    assert done.returncode == 2
+    assert done.stderr == "posenc: the answer cannot be printed: No space left on device\n"
+    reader, writer = os.pipe()
+    os.close(reader)  # ``| head``, which has gone
+    done = posenc(tmp_path, stdout=writer)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_the_command_itself(tmp_path):

@@ -151,6 +151,15 @@ def test_evicted_caches_read_either_way(interleaved, rotary_dim):
     assert (forgotten - scores(len(gone.kept), moved)).abs().max() > 0.1  # kind 66
 
 
+def test_the_last_positions_of_int64_are_positions():
+    """Catches a sum that wraps round, and a check that refuses what still fits."""
+    last = 2**63 - 1
+    assert positions.decode([last - 1], new_tokens=2).tolist() == [[last - 1, last]]
+    assert positions.decode(torch.tensor(last)).tolist() == [last]
+    assert positions.evict([-last, 0], sinks=1, window=1).shift.tolist() == [last, 1]
+    assert positions.evict([last, 0], sinks=1, window=1).shift.tolist() == [-last, 1]
+
+
 def test_evictions_follow_one_another():
     """Catches positions of a second eviction counted from the rows of the first."""
     first = positions.evict(9, sinks=1, window=3)
@@ -260,6 +269,26 @@ def test_evictions_follow_one_another():
             lambda: positions.evict(torch.tensor(9), sinks=1, window=1),
             ValueError,
             r"positions must have shape \[\*batch, T\], got \[\]",
+        ),
+        (
+            lambda: positions.decode([7, 2**63 - 2], new_tokens=3),
+            ValueError,
+            f"lengths must leave room for 3 positions in int64, got {2**63 - 2}",
+        ),
+        (
+            lambda: positions.evict(torch.tensor([-(2**63), 0]), sinks=1, window=1),
+            ValueError,
+            f"positions must leave room for a shift in int64, got {-(2**63)}",
+        ),
+        (
+            lambda: positions.packed(torch.tensor([0, 1], device="meta")),
+            ValueError,
+            "cu_seqlens must have values: they say how long the result is",
+        ),
+        (
+            lambda: torch.func.vmap(positions.packed)(torch.tensor([[0, 1], [0, 2]])),
+            ValueError,
+            "cu_seqlens must have values: they say how long the result is",
         ),
         (
             lambda: positions.evict(-1, sinks=1, window=1),

@@ -8,10 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from posenc._door import kind
+import numpy as np
+
+from posenc._door import is_tensor, kind, unmasked
+from posenc.checkpoints.nesting import BOXES
 
 PREFIXES = ("rope_", "rotary_", "partial_rotary")
 """How the keys begin that say something about rotation: an unknown one is an error."""
+
+
+LONGEST = 1000
+"""Digits of an integer beyond which a file holds no configuration."""
 
 
 def load(config: object) -> dict[str, Any]:
@@ -27,17 +34,35 @@ def load(config: object) -> dict[str, Any]:
     OSError
         If a file cannot be read.
     """
+    found: Any
     if isinstance(config, (str, os.PathLike)):
+        if not os.fspath(config):
+            raise ValueError("config must be the path of a file or a folder, got an empty one")
         found = _read(Path(config))
-    elif isinstance(config, Mapping):
-        found = dict(config)
     elif callable(getattr(config, "to_dict", None)) and not isinstance(config, type):
         found = config.to_dict()  # type: ignore[attr-defined]
     else:
+        found = config
+    if not isinstance(found, Mapping):
         raise TypeError(
-            f"config must be a mapping, a path or an object with to_dict(), got {kind(config)}"
+            f"config must be a mapping, a path or an object with to_dict(), got {kind(found)}"
         )
-    return _text(found)
+    return _text(_own(found))
+
+
+def _own(found: Mapping[Any, Any], inner: tuple[str, ...] = BOXES) -> dict[str, Any]:
+    """A copy, down to the rope dictionaries of single layers, with lists in place of arrays."""
+    copied: dict[str, Any] = {}
+    for key, value in found.items():
+        if not isinstance(key, str):
+            raise TypeError(f"the keys of a configuration must be str, got {key!r}")
+        if isinstance(value, Mapping) and (key in inner or not inner):
+            value = _own(value, () if inner else ("",))
+        elif is_tensor(value) or isinstance(value, (np.ndarray, np.generic, list)):
+            unmasked(key, value)
+            value = list(value) if isinstance(value, list) else value.tolist()
+        copied[key] = value
+    return copied
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -48,7 +73,10 @@ def _read(path: Path) -> dict[str, Any]:
             path.read_bytes().decode("utf-8-sig"),
             object_pairs_hook=_once,
             parse_constant=_no_number,
+            parse_int=_integer,
         )
+    except RecursionError:
+        raise ValueError(f"{path} is nested too deeply for a configuration") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not JSON: {error}") from None
     except ValueError as error:
@@ -71,6 +99,12 @@ def _no_number(word: str) -> NoReturn:
     raise ValueError(f"{word} is no JSON number")
 
 
+def _integer(digits: str) -> int:
+    if len(digits) > LONGEST:
+        raise ValueError(f"an integer of {len(digits)} digits is none of a configuration")
+    return int(digits)
+
+
 def _text(found: dict[str, Any]) -> dict[str, Any]:
     """Take the part of a multimodal configuration that describes its language model."""
     inner = found.get("text_config")
@@ -80,7 +114,7 @@ def _text(found: dict[str, Any]) -> dict[str, Any]:
         inner = inner.to_dict()
     if not isinstance(inner, Mapping):
         raise TypeError(f"text_config must be a mapping, got {kind(inner)}")
-    text = dict(inner)
+    text = _own(inner)
     for key, value in found.items():
         if key.startswith(PREFIXES) and value is not None:
             if text.get(key) is None:

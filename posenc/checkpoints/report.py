@@ -31,7 +31,7 @@ def first_lost(spectrum: Frequencies) -> dict[str, int] | None:
     float32. Each step is rounded to nearest, so the result is the same on every machine.
     """
     omega = spectrum.omega
-    step = 1 << 16
+    step = max(1, (1 << 22) // len(omega))  # a few arrays of 32 MiB
     with np.errstate(over="ignore", invalid="ignore"):  # a frequency beyond float32 is lost
         return _first_lost(omega, omega.astype(np.float32), step)
 
@@ -39,10 +39,11 @@ def first_lost(spectrum: Frequencies) -> dict[str, int] | None:
 def _first_lost(
     omega: NDArray[np.float64], narrow: NDArray[np.float32], step: int
 ) -> dict[str, int] | None:
-    for start in range(0, LAST + step, step):
-        positions = np.arange(start, start + step, dtype=np.int64)[:, None]
-        if np.abs(omega).max() * (start + step) * 2.0**-23 < LOST:
+    fastest = np.abs(omega).max()
+    for start in range(0, LAST + 2, step):
+        if fastest * (start + step) * 2.0**-23 < LOST:
             continue  # two roundings of half an ulp each cannot reach it yet
+        positions = np.arange(start, min(start + step, LAST + 2), dtype=np.int64)[:, None]
         angles = (positions.astype(np.float32) * narrow).astype(np.float64)
         wrong = np.abs(angles - positions * omega) > LOST  # [step, r/2]
         if wrong.any():

@@ -71,4 +71,7 @@ def quick(xs: tuple[Any, ...], cos: Any, sin: Any, interleaved: Any) -> list[Any
         return None
     from posenc.kernels import quick_torch
 
-    return quick_torch.quick(xs, cos, sin, interleaved)
+    try:
+        return quick_torch.quick(xs, cos, sin, interleaved)
+    except RuntimeError:  # sparse, nested, or an odd stride on an axis of one entry: not plain
+        return None

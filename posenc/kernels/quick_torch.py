@@ -73,7 +73,7 @@ def quick(xs: tuple[Any, ...], cos: Any, sin: Any, interleaved: Any) -> list[tor
     room = None
     for x in xs:
         if room is None or room.shape != x.shape:
-            room = torch.empty_like(x, dtype=wide)
+            room = torch.empty_like(x, dtype=wide, memory_format=torch.contiguous_format)
         room.copy_(x)
         if interleaved and half > 1:
             room.view(pair).mul_(cis)

@@ -15,7 +15,7 @@ import torch
 from torch.autograd import forward_ad
 
 from posenc.kernels.launch_triton import Rows, Tensors, launch
-from posenc.kernels.rotate_torch import formula, rows_or_nan
+from posenc.kernels.rotate_torch import formula, keepable, rows_or_nan
 
 HAS_TRITON = find_spec("triton") is not None
 """Whether triton is installed; it is imported when the first CUDA tensor is turned."""
@@ -107,7 +107,8 @@ def _turned(
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     """Keep the tables, and nothing else."""
     _, cos, sin, rows, *ctx.how = inputs
-    ctx.save_for_backward(cos, sin, rows)
+    kept = [keepable(table) for table in (cos, sin)]
+    ctx.save_for_backward(*kept, rows if rows is None else keepable(rows))
 
 
 def _backward(ctx: Any, gradients: Tensors) -> tuple[Any, ...]:

@@ -37,6 +37,8 @@ def rotate(
 ) -> list[torch.Tensor]:
     """Rotate tensors; arguments as in `posenc.kernels.rotate`."""
     recording = torch.is_grad_enabled()
+    if recording and not torch.compiler.is_compiling() and any(x.requires_grad for x in xs):
+        tables = [(keepable(cos), keepable(sin)) for cos, sin in tables]
     learned = recording and any(table.requires_grad for pair in tables for table in pair)
     if learned or not _runs_as_it_stands(*xs):
         results = [
@@ -78,6 +80,11 @@ def rows_or_nan(table: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     """Rows of a table by number; NaN for a number that is no row, where no error can say so."""
     outside = (rows < 0) | (rows >= table.shape[0])
     return table[rows.masked_fill(outside, 0)].masked_fill(outside[..., None], torch.nan)
+
+
+def keepable(table: torch.Tensor) -> torch.Tensor:
+    """A table that autograd can keep: a copy of one that was made in inference mode."""
+    return table.clone() if table.is_inference() else table
 
 
 def _joined(parts: list[torch.Tensor]) -> torch.Tensor:
@@ -154,15 +161,15 @@ def complex_table(cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
     half = cos.shape[-1]
     if half % _VECTORS == 0:
         return torch.complex(cos, sin)
-    apart = torch.empty(*cos.shape[:-1], half + 1, dtype=COMPLEX[cos.dtype])[..., :half]
-    return torch.complex(cos, sin, out=apart)
+    apart = torch.empty(*cos.shape[:-1], half + 1, dtype=COMPLEX[cos.dtype], device=cos.device)
+    return torch.complex(cos, sin, out=apart[..., :half])
 
 
 def _rotated(x: torch.Tensor, form: _Form, out: torch.Tensor | None) -> torch.Tensor:
     """Rotate an eager CPU tensor."""
     x = x.resolve_neg()
     if out is None:
-        out = torch.empty_like(x) if x.stride(-1) == 1 else torch.empty(x.shape, dtype=x.dtype)
+        out = torch.empty_like(x) if x.stride(-1) == 1 else x.new_empty(x.shape)
     part, into, width = x, out, 2 * form.half
     if width < x.shape[-1]:
         part, into = x[..., :width], out[..., :width]
@@ -180,7 +187,7 @@ def _rotated(x: torch.Tensor, form: _Form, out: torch.Tensor | None) -> torch.Te
         for piece, target, tables in _blocks(part, into, form.tables):
             way(piece, target, tables, form)
         return out
-    room = torch.empty(2, max(width, min(_BLOCK, part.numel())), dtype=form.dtype)
+    room = x.new_empty(2, max(width, min(_BLOCK, part.numel())), dtype=form.dtype)
     for piece, target, tables in _blocks(part, into, form.tables):
         wide, turned = (row[: piece.numel()].view(piece.shape) for row in room)
         wide.copy_(piece)
@@ -219,7 +226,7 @@ def _half_split_in_place(
 def _as_complex(x: torch.Tensor) -> torch.Tensor | None:
     """The same memory as complex numbers, where its strides allow that."""
     *outer, inner = x.stride()
-    if inner != 1 or x.storage_offset() % 2 or any(stride % 2 for stride in outer):
+    if inner != 1 or x.is_neg() or x.storage_offset() % 2 or any(step % 2 for step in outer):
         return None
     return x.view(COMPLEX[x.dtype])
 

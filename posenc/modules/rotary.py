@@ -85,6 +85,9 @@ class RotaryEmbedding(torch.nn.Module):
             As `posenc.rope_tables` and `posenc.apply_rope_qk` do.
         """
         common_place(q=q, k=k, positions=positions)
+        for name, x in (("q", q), ("k", k)):
+            if not isinstance(x, torch.Tensor):
+                raise TypeError(f"{name} must be a tensor, got {type(x).__name__}")
         wide = torch.float64 if q.dtype == torch.float64 else torch.float32
         cos, sin = rope_tables(positions, self.frequencies, dtype=wide, device=q.device)
         how = {"interleaved": self.interleaved, "position_axis": self.position_axis}
