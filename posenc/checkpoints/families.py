@@ -75,7 +75,7 @@ UNREAD = ("beta_fast", "beta_slow", "mscale", "mscale_all_dim")  # in Hunyuan's 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
         # Llama and its kin: whole heads, halves
-        "llama": Family(HALVES, 2048),
+        "llama": Family(HALVES, 2048, reads=("rope_interleaved",)),  # SmolLM2's files have it
         "llama4_text": Family(
             NEIGHBOURS,
             131072,
