@@ -212,6 +212,15 @@ def test_every_value_says_where_it_comes_from():
     assert rule.source["rope_type"] == "default of model_type 'gpt_oss'"
 
 
+def test_a_file_may_say_the_pairing_that_its_code_has():
+    """SmolLM2's files do."""
+    config = {"model_type": "llama", "hidden_size": 576, "num_attention_heads": 9}
+    plain = rope_from_config(config)
+    said = rope_from_config(config | {"rope_interleaved": False})
+    assert not said.interleaved
+    assert (said.frequencies, said.rotary_dim) == (plain.frequencies, plain.rotary_dim)
+
+
 def test_keys_of_other_things_are_left_alone():
     """A real file has dozens of keys that speak of something else."""
     others = {"vocab_size": 32000, "attn_scale": 0.1, "sliding_window": None, "qk_rope": 3}

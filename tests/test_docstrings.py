@@ -38,7 +38,6 @@ TORCH_MODULES = (
 )
 BEFORE_THEIR_CHAPTER = {  # no page has numbered their equations yet
     "zigzag",
-    "rope_from_config",
 }
 
 

@@ -112,11 +112,12 @@ def rope_from_config(
     Other keys are left alone. A base, width or length that is missing is the default of the
     ``model_type``'s class in transformers 5.24, and ``source`` says so. The softmax scale is
     head_dim**-0.5, DeepSeek's with its factor, or what ``query_pre_attn_scalar`` or
-    ``attention_multiplier`` says. Readings that differ between projects: ``attention_factor`` is
-    the final factor of cos and sin; a rotary width is floor(head_dim * part), and must be even;
-    PhiMoE takes its long factors for a long sequence; and where layers differ, ``type``,
-    ``truncate`` and Olmo 3's ``rope_theta`` count wherever they stand (transformers 5.24 drops
-    each of them in one place: tests/peers/test_checkpoints_peers.py shows it).
+    ``attention_multiplier`` says. Equation ``eq-softmax-scale`` of the book. Readings that differ
+    between projects: ``attention_factor`` is the final factor of cos and sin; a rotary width is
+    floor(head_dim * part), and must be even; PhiMoE takes its long factors for a long sequence;
+    and where layers differ, ``type``, ``truncate`` and Olmo 3's ``rope_theta`` count wherever
+    they stand (transformers 5.24 drops each of them in one place:
+    tests/peers/test_checkpoints_peers.py shows it).
     Elsewhere: ``ROPE_INIT_FUNCTIONS`` (transformers), ``get_rope`` (vLLM).
 
     Examples

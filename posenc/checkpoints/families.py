@@ -75,7 +75,7 @@ UNREAD = ("beta_fast", "beta_slow", "mscale", "mscale_all_dim")  # in Hunyuan's 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
         # Llama and its kin: whole heads, halves
-        "llama": Family(HALVES, 2048),
+        "llama": Family(HALVES, 2048, reads=("rope_interleaved",)),  # SmolLM2's files have it
         "llama4_text": Family(
             NEIGHBOURS,
             131072,
@@ -169,7 +169,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "qwen3_vl_text": Family(HALVES, 128000, head_dim=128, layers=base(5e5), **MROPE),
         "qwen3_vl_moe_text": Family(HALVES, 128000, layers=base(5e5), **MROPE),
         # A part of the head
-        "phi": Family(HALVES, 2048, part=0.5),
+        "phi": Family(HALVES, 2048, part=0.5, reads=("rotary_dim",)),
         "phi3": Family(HALVES, 4096, part=1.0, original=4096, types=PHI_TYPES),
         "phi4_multimodal": Family(HALVES, 131072, part=1.0, original=4096, types=PHI_TYPES),
         "phimoe": Family(

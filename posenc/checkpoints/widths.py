@@ -16,12 +16,24 @@ SLACK = 1e-6
 
 
 def pairing(reading: Reading) -> bool:
-    """Whether pairs are (2i, 2i + 1)."""
+    """Whether pairs are (2i, 2i + 1).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the file names a pairing by no bool, or another than the code of its family has.
+    """
     for key in ("rope_interleave", "original_rope"):
         value = reading.found.get(key)
         if value is not None and key in reading.family.reads:
             reading.source["interleaved"] = key
             return flag(key, value)
+    said = reading.found.get("rope_interleaved")
+    if said is not None and flag("rope_interleaved", said) != reading.family.interleaved:
+        halves = "neighbours" if reading.family.interleaved else "halves"
+        raise ValueError(
+            f"rope_interleaved is {said}, but model_type {reading.model_type!r} pairs {halves}"
+        )
     reading.source["interleaved"] = f"code of model_type {reading.model_type!r}"
     return reading.family.interleaved
 
