@@ -9,6 +9,7 @@ import os
 
 import numpy as np
 import pytest
+import rotary_embedding_torch
 import torch
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -239,8 +240,7 @@ def test_their_module_keeps_a_grown_base_that_ours_never_has():
 @given(half=st.integers(2, 64), base=st.floats(2.0, 1e6), factor=factors)
 def test_ntk_of_rotary_embedding_torch(half, base, factor):
     """Catches another exponent than d/(d-2), which transformers has no type for."""
-    peer = pytest.importorskip("rotary_embedding_torch")
-    rope = peer.RotaryEmbedding(2 * half, theta=base, theta_rescale_factor=factor)
+    rope = rotary_embedding_torch.RotaryEmbedding(2 * half, theta=base, theta_rescale_factor=factor)
     ours = context.ntk(2 * half, base=base, factor=factor)
     found = rope.freqs.detach().double().numpy()
     assert (np.abs(found - ours.omega) <= rounding(base * factor**2) * ours.omega).all()
