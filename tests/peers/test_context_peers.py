@@ -8,7 +8,6 @@ import math
 import os
 
 import numpy as np
-import pytest
 import rotary_embedding_torch
 import torch
 from hypothesis import HealthCheck, assume, given, settings
