@@ -15,8 +15,9 @@ import torch
 
 from posenc.lab import corpus, evaluation, experiments, study, training
 from posenc.lab.experiments import SHIFT, TEXT, run
+from posenc.lab.plans import PLANS, Part, runs
 from posenc.lab.plugs import ENCODINGS
-from posenc.lab.study import PLANS, Part, StudyError
+from posenc.lab.study import StudyError
 from posenc.lab.tasks import UNSCORED, say_previous
 from posenc.lab.transformer import Decoder
 
@@ -352,13 +353,11 @@ def test_the_committed_study_is_of_the_plan_and_complete():
     assert stored["device"] == "cpu"
     assert stored["seconds"] is None
     assert stored["corpus"] == corpus.TEXTS["python-topics"].sha256
-    keys = [key for key, *_ in study._runs(PLANS["cpu"])]
+    keys = [key for key, *_ in runs(PLANS["cpu"])]
     assert list(stored["runs"]) == keys
     assert all(
         each["steps"] == part.setting.steps
-        for (key, part, *_), each in zip(
-            study._runs(PLANS["cpu"]), stored["runs"].values(), strict=True
-        )
+        for (key, part, *_), each in zip(runs(PLANS["cpu"]), stored["runs"].values(), strict=True)
     )
 
 
@@ -367,7 +366,7 @@ def test_every_plan_asks_the_same_questions_of_all_encodings():
     for plan in PLANS.values():
         assert [part.name for part in plan] == [part.name for part in PLANS["cpu"]]
         assert {part.encodings for part in plan if part.name in ("shift", "size")} == {ENCODINGS}
-        assert len({key for key, *_ in study._runs(plan)}) == len(list(study._runs(plan)))
+        assert len({key for key, *_ in runs(plan)}) == len(list(runs(plan)))
 
 
 @pytest.mark.parametrize("module", ["study", "training", "claims", "experiments"])

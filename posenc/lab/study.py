@@ -16,8 +16,8 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,86 +27,17 @@ import torch
 from posenc import lab
 from posenc._door import choice, offset_number, real_number
 from posenc.lab.corpus import FOLDER, TEXTS
-from posenc.lab.experiments import (
-    FAST_SHIFT,
-    FAST_TEXT,
-    SHIFT,
-    TASKS,
-    TEXT,
-    Setting,
-    Trained,
-    inside,
-    run,
-    text,
-)
+from posenc.lab.experiments import TASKS, Trained, inside, run, text
+from posenc.lab.plans import PLANS, Part, runs
 from posenc.lab.plugs import ENCODINGS
 
-__all__ = ["PLANS", "Part", "StudyError", "study"]
+__all__ = ["StudyError", "study"]
 
 DIGITS = 4  # of what is stored
 
 
 class StudyError(Exception):
     """A study that cannot go on; the message says why."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """One question of a study."""
-
-    name: str
-    setting: Setting
-    encodings: tuple[str, ...]
-    seeds: tuple[int, ...]
-    probed: bool = False  # whether position is looked for inside
-
-
-READERS = ("none", "sinusoidal", "learned", "alibi", "rope")
-WAVES = ("sinusoidal", "rope")
-
-
-def _parts(size: Setting, seeds: tuple[int, ...]) -> tuple[Part, ...]:
-    deep = replace(TEXT, lengths=(64, 512), steps=200, n_layers=4)
-    long = replace(TEXT, lengths=(64, 512), steps=800)
-    five, three = tuple(range(5)), tuple(range(3))
-    return (
-        Part("shift", SHIFT, ENCODINGS, five),
-        Part("fast-shift", FAST_SHIFT, WAVES, five),
-        Part("text", TEXT, READERS, three),
-        Part("fast-text", FAST_TEXT, WAVES, three),
-        Part("inside", deep, WAVES, three, probed=True),
-        Part("long", long, ("none", "sinusoidal", "learned"), three),
-        Part("size", size, ENCODINGS, seeds),
-    )
-
-
-SIZE = Setting(
-    "text",
-    (64, 128, 256, 512, 1024),
-    batch=16,
-    steps=600,
-    dim=128,
-    n_layers=4,
-    lr=2e-3,
-    texts=32,
-)
-# More steps would learn the text by heart: this reads each of its characters nine times.
-SIZE_ON_A_GPU = Setting(
-    "text",
-    (128, 256, 512, 1024, 2048, 4096),
-    batch=64,
-    steps=400,
-    dim=256,
-    n_heads=8,
-    n_layers=4,
-    lr=1e-3,
-    texts=8,
-)
-
-PLANS = {
-    "cpu": _parts(SIZE, (0,)),
-    "cuda": _parts(SIZE_ON_A_GPU, (0, 1, 2)),
-}
 
 
 def study(
@@ -122,7 +53,7 @@ def study(
     Parameters
     ----------
     plan : sequence of Part
-        As in `PLANS`.
+        As in `posenc.lab.plans.PLANS`.
     path : Path
         Of the JSON file. Until the study is complete it is written to the same name with
         ``.partial`` behind; a finished study is not run again.
@@ -170,7 +101,7 @@ def study(
                     raise StudyError(
                         f"{found} was made with another {word}: remove it, or name another --out"
                     )
-    missing = [each for each in _runs(plan) if each[0] not in stored["runs"]]
+    missing = [each for each in runs(plan) if each[0] not in stored["runs"]]
     if not missing and path.exists():
         return stored
     _write(partial, stored)
@@ -190,20 +121,12 @@ def _check(plan: Sequence[Part], seconds: float) -> None:
     """Refuse at once what would end a study after an hour."""
     if not real_number("seconds", seconds) >= 0:
         raise ValueError(f"seconds must be at least 0, got {seconds}")
-    for _, part, name, seed in _runs(plan):
+    for _, part, name, seed in runs(plan):
         choice("task", part.setting.task, TASKS)
         choice("encoding", name, ENCODINGS)
         offset_number("seed", seed)
     if any(part.setting.task == "text" for part in plan):
         text()
-
-
-def _runs(plan: Sequence[Part]) -> Iterator[tuple[str, Part, str, int]]:
-    """Seed after seed, so that a study that is stopped has all encodings of the first ones."""
-    for part in plan:
-        for seed in part.seeds:
-            for name in part.encodings:
-                yield f"{part.name}/{name}/{seed}", part, name, seed
 
 
 def _summary(done: Trained, part: Part) -> dict[str, Any]:
@@ -258,12 +181,12 @@ def _replace(new: Path, path: Path) -> None:
 def _write(path: Path, stored: dict[str, Any]) -> None:
     """Replace the file as a whole: a study stopped while it writes keeps what it had."""
     beside = path.with_name(path.name + ".new")
-    runs = ",\n".join(f'  "{key}": {json.dumps(each)}' for key, each in stored["runs"].items())
+    body = ",\n".join(f'  "{key}": {json.dumps(each)}' for key, each in stored["runs"].items())
     head = ",\n".join(
         f' "{key}": {json.dumps(value)}' for key, value in stored.items() if key != "runs"
     )
     try:
-        beside.write_text(f'{{\n{head},\n "runs": {{\n{runs}\n }}\n}}\n', encoding="utf-8")
+        beside.write_text(f'{{\n{head},\n "runs": {{\n{body}\n }}\n}}\n', encoding="utf-8")
     except OSError as error:
         raise StudyError(f"{path} cannot be written: {error.strerror}") from None
     _replace(beside, path)
