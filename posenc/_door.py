@@ -27,6 +27,14 @@ def whole_number(name: str, value: object, *, at_least: int | None = None) -> in
     return number
 
 
+def even_number(name: str, value: object, *, at_least: int = 1) -> int:
+    """Take an even integer that is no bool, as a Python int."""
+    number = whole_number(name, value, at_least=at_least)
+    if number % 2:
+        raise ValueError(f"{name} must be even, got {number}")
+    return number
+
+
 def offset_number(name: str, value: object) -> int:
     """Take an integer that fits in int64."""
     number = whole_number(name, value)

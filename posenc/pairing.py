@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posenc._door import is_tensor, whole_number
+from posenc._door import even_number, is_tensor, whole_number
 from posenc._rotation import plain
 
 
@@ -51,7 +51,7 @@ def pairing_permutation(dim: int, *, to_interleaved: bool) -> NDArray[np.int64]:
     >>> pairing_permutation(8, to_interleaved=True)
     array([0, 4, 1, 5, 2, 6, 3, 7])
     """
-    dim = _even("dim", dim)
+    dim = even_number("dim", dim)
     if not isinstance(to_interleaved, bool):
         raise TypeError(f"to_interleaved must be True or False, got {to_interleaved!r}")
     shape = (2, dim // 2) if to_interleaved else (dim // 2, 2)
@@ -114,7 +114,7 @@ def convert_qk_weight(
         )
     head_dim = rows // heads
     width = head_dim if rotary_dim is None else rotary_dim
-    width = _even("head_dim" if rotary_dim is None else "rotary_dim", width)
+    width = even_number("head_dim" if rotary_dim is None else "rotary_dim", width)
     if width > head_dim:
         raise ValueError(f"rotary_dim must be at most head_dim = {head_dim}, got {width}")
     order = np.arange(rows).reshape(heads, head_dim)
@@ -127,10 +127,3 @@ def convert_qk_weight(
         if str(weight.dtype).startswith("torch.float4"):  # torch moves its bytes, not its numbers
             return weight.view(torch.uint8)[index].view(weight.dtype)
     return weight[index]
-
-
-def _even(name: str, value: object) -> int:
-    number = whole_number(name, value, at_least=1)
-    if number % 2:
-        raise ValueError(f"{name} must be even, got {number}")
-    return number

@@ -10,7 +10,7 @@ import numpy as np
 from mpmath import libmp
 from numpy.typing import NDArray
 
-from posenc._door import choice, is_compiling, positive_float, whole_number
+from posenc._door import choice, even_number, is_compiling, positive_float
 from posenc._frequencies import GUARD_BITS, LOCK, TURN_BITS, Frequencies
 
 Spacing = Literal["paper", "endpoint"]
@@ -102,10 +102,7 @@ def frequencies(dim: int, base: float = 10000.0, *, spacing: Spacing = "paper") 
     >>> frequencies(4, spacing="endpoint").omega
     array([1.e+00, 1.e-04])
     """
-    dim = whole_number("dim", dim, at_least=1)
-    if dim % 2:
-        raise ValueError(f"dim must be even, got {dim}")
-    return spectrum(dim, base, spacing)
+    return spectrum(even_number("dim", dim), base, spacing)
 
 
 def spectrum(dim: int, base: float, spacing: Spacing) -> Frequencies:

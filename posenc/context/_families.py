@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc._door import is_tensor, kind, positive_float, unmasked
+from posenc._door import is_tensor, kind, positive_float, unmasked, whole_number
 from posenc._frequencies import Frequencies
 from posenc.context._numbers import (
     MP,
@@ -18,7 +18,6 @@ from posenc.context._numbers import (
     slowed_by_turns,
     spectrum,
     stretch,
-    tokens,
 )
 
 
@@ -93,8 +92,8 @@ def longrope(
     short = _divisors("short_factor", short_factor, len(omega))
     long = _divisors("long_factor", long_factor, len(omega))
     name = "original_max_position_embeddings"
-    trained = tokens(name, original_max_position_embeddings, at_least=2)
-    divisors = long if tokens("seq_len", seq_len) > trained else short
+    trained = whole_number(name, original_max_position_embeddings, at_least=2)
+    divisors = long if whole_number("seq_len", seq_len, at_least=1) > trained else short
     s = None if factor is None else stretch(factor)
     if attention_factor is not None:
         scale = positive_float("attention_factor", attention_factor)
@@ -169,7 +168,8 @@ def llama3(
     omega = spectrum(dim, base)
     s = stretch(factor)
     few, many = band("low_freq_factor", low_freq_factor, "high_freq_factor", high_freq_factor)
-    length = tokens("original_max_position_embeddings", original_max_position_embeddings)
+    name = "original_max_position_embeddings"
+    length = whole_number(name, original_max_position_embeddings, at_least=1)
     return blended(omega, slowed_by_turns(omega, length, few, many), s)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from mpmath import MPContext
 
-from posenc._door import is_compiling, positive_float, whole_number
+from posenc._door import even_number, is_compiling, positive_float
 from posenc._frequencies import GUARD_BITS, LOCK, TURN_BITS, Frequencies
 from posenc.spectrum import powers
 
@@ -28,9 +28,7 @@ def spectrum(dim: object, base: object, *, name: str = "dim", at_least: int = 2)
             "frequencies cannot be computed while torch traces: make them before, as a value, and "
             "hand them to posenc.rope_tables"
         )
-    width = whole_number(name, dim, at_least=at_least)
-    if width % 2:
-        raise ValueError(f"{name} must be even, got {width}")
+    width = even_number(name, dim, at_least=at_least)
     number = positive_float("base", base)
     if number <= 1:
         raise ValueError(f"base must be greater than 1, got {base}")
@@ -49,11 +47,6 @@ def stretch(value: object, name: str = "factor") -> float:
     if factor < 1:
         raise ValueError(f"{name} must be at least 1, got {value}")
     return factor
-
-
-def tokens(name: str, value: object, *, at_least: int = 1) -> int:
-    """Take a length in tokens."""
-    return whole_number(name, value, at_least=at_least)
 
 
 def band(few: str, low: object, many: str, high: object) -> tuple[float, float]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from posenc._door import whole_number
 from posenc._frequencies import Frequencies
-from posenc.context._numbers import geometric, spectrum, stretch, tokens
+from posenc.context._numbers import geometric, spectrum, stretch
 
 
 def linear(dim: int, *, base: float, factor: float) -> Frequencies:
@@ -164,8 +165,9 @@ def dynamic(
     """
     omega = spectrum(dim, base, at_least=4)
     s = Fraction(stretch(factor))
-    trained = tokens("original_max_position_embeddings", original_max_position_embeddings)
-    length = max(trained, tokens("seq_len", seq_len))
+    name = "original_max_position_embeddings"
+    trained = whole_number(name, original_max_position_embeddings, at_least=1)
+    length = max(trained, whole_number("seq_len", seq_len, at_least=1))
     return _larger_base(omega, s * length / trained - (s - 1))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from posenc._door import flag, positive_float, real_number
+from posenc._door import flag, positive_float, real_number, whole_number
 from posenc._frequencies import Frequencies
 from posenc.context._numbers import (
     MP,
@@ -14,7 +14,6 @@ from posenc.context._numbers import (
     slowed_by_turns,
     spectrum,
     stretch,
-    tokens,
     turns,
 )
 
@@ -99,7 +98,8 @@ def yarn(
     """
     omega = spectrum(dim, base)
     s = stretch(factor)
-    length = tokens("original_max_position_embeddings", original_max_position_embeddings)
+    name = "original_max_position_embeddings"
+    length = whole_number(name, original_max_position_embeddings, at_least=1)
     few, many = band("beta_slow", beta_slow, "beta_fast", beta_fast)
     low, high = (
         len(omega) * log(turns(length, 1) / n) / log(MP.mpf(float(base))) for n in (many, few)
@@ -181,7 +181,8 @@ def yarn_paper(
     """
     omega = spectrum(dim, base)
     s = stretch(factor)
-    length = tokens("original_max_position_embeddings", original_max_position_embeddings)
+    name = "original_max_position_embeddings"
+    length = whole_number(name, original_max_position_embeddings, at_least=1)
     few, many = band("beta_slow", beta_slow, "beta_fast", beta_fast)
     slowed = slowed_by_turns(omega, length, few, many)
     return blended(omega, slowed, s, attention_factor=float(_temperature(s)))
