@@ -37,7 +37,7 @@ class IndexTerms(SphinxTransform):
         heads, seen = terms.entries(source.read_text(encoding="utf-8")), set()
         for bold in list(self.document.findall(nodes.strong)):
             term = terms.defined(bold.astext(), heads)
-            if term is None or term in seen or isinstance(bold.parent, nodes.title):
+            if term is None or term in seen or defines_nothing(bold):
                 continue
             seen.add(term)
             name = nodes.make_id(f"index {self.env.docname} {term}")
@@ -55,7 +55,17 @@ class IndexTerms(SphinxTransform):
             ]
 
 
-class general_index(nodes.General, nodes.Element):  # noqa: N801: docutils names nodes so
+def defines_nothing(bold):
+    """Whether bold words stand in a heading, or in the table of what chapters have shown."""
+    above = bold.parent
+    while above is not None and not isinstance(above, nodes.title):
+        if isinstance(above, nodes.table) and "summary" in above["classes"]:
+            return True
+        above = above.parent
+    return above is not None
+
+
+class GeneralIndexPlace(nodes.General, nodes.Element):
     """Where the index stands; it is written when all pages have been read."""
 
 
@@ -65,7 +75,7 @@ class GeneralIndex(SphinxDirective):
     def run(self):
         """Return its place."""
         self.env.note_reread()  # another page's entries may have changed
-        return [general_index()]
+        return [GeneralIndexPlace()]
 
 
 class Names:
@@ -78,7 +88,7 @@ class Names:
 
 def write_index(app, doctree, docname):
     """Put the sorted entries, a section for each letter, in their place."""
-    for place in list(doctree.findall(general_index)):
+    for place in list(doctree.findall(GeneralIndexPlace)):
         letters = IndexEntries(app.env).create_index(Names())
         jumps, sections = nodes.paragraph(classes=["index-letters"]), []
         for letter, entries in letters:
@@ -116,7 +126,7 @@ def numbered(links):
 def setup(app):
     """Enter the terms, and offer the directive."""
     app.add_transform(IndexTerms)
-    app.add_node(general_index)
+    app.add_node(GeneralIndexPlace)
     app.add_directive("general-index", GeneralIndex)
     app.connect("doctree-resolved", write_index)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

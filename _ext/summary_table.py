@@ -25,9 +25,7 @@ class SummaryTable(SphinxDirective):
         for chapter in summary.chapters(root):
             self.env.note_dependency(str(chapter))
             target = Path(path.relpath(chapter, here)).as_posix()
-            lines += [
-                line([f"[{step}]({target})", *rest]) for step, *rest in summary.rows(chapter)
-            ]
+            lines += [line([f"[{step}]({target})", *rest]) for step, *rest in summary.rows(chapter)]
         if len(lines) == 2:
             return [nodes.paragraph("", "No chapter has a row yet.")]
         box = nodes.container()
