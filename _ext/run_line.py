@@ -19,7 +19,7 @@ or open <code>{path}</code> after <code>make lab</code> in a copy of the reposit
 def add_line(app, pagename, templatename, context, doctree):
     """Put the line behind the title."""
     body = context.get("body")
-    if app.builder.name != "html" or not body or context.get("page_source_suffix") != ".ipynb":
+    if not body or context.get("page_source_suffix") != ".ipynb":  # one page of all has none
         return
     title, end, rest = body.partition("</h1>")
     url = context["pathto"]("_sources/" + context["sourcename"], 1)

@@ -5,6 +5,7 @@ import json
 import sys
 
 import pytest
+import yaml
 from bs4 import BeautifulSoup
 from reading import CHAPTERS, NOTEBOOKS, ROOT
 from sphinx.application import Sphinx
@@ -13,6 +14,7 @@ from sphinx.util.docutils import docutils_namespace, patch_docutils
 sys.path.insert(0, str(ROOT / "_ext"))
 run_line, slim = map(importlib.import_module, ("run_line", "slim"))
 
+OURS = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
 HEADS = "| step | what it adds | what it guarantees | cost | where it breaks | who uses it |"
 ONE = f"""# One
 
@@ -71,9 +73,17 @@ def built(tmp_path_factory):
     for name, text in files.items():
         (root / "source" / name).parent.mkdir(parents=True, exist_ok=True)
         (root / "source" / name).write_text(text, encoding="utf-8")
-    for builder in ("html", "singlehtml"):
+    address = "https://github.com/OWNER/NAME"
+    for builder, url in (
+        ("html", OURS["repository"]["url"]),
+        ("singlehtml", ""),
+        ("html", address),
+    ):
         own = ["myst_nb", "sphinx_external_toc", "summary_table", "book_index", "run_line"]
+        out = "launch" if url == address else builder
+        theme = {"launch_buttons": OURS["launch_buttons"], "repository_url": url}
         config = {
+            "html_theme_options": theme,
             "extensions": own,
             "html_theme": "sphinx_book_theme",
             "html_sourcelink_suffix": "",
@@ -82,7 +92,7 @@ def built(tmp_path_factory):
             "myst_enable_extensions": ["dollarmath"],
             "mathjax_path": "mathjax.js",
         }
-        folders = (root / "source", None, root / builder, root / f"doctrees-{builder}")
+        folders = (root / "source", None, root / out, root / f"doctrees-{out}")
         with patch_docutils(), docutils_namespace():
             app = Sphinx(*folders, builder, config, status=None, warningiserror=True)
             app.build()
@@ -206,6 +216,14 @@ def test_launch_buttons_need_an_address(options, buttons):
     config = Book(**options)
     run_line.launch_only_from_an_address(None, config)
     assert bool(config.html_theme_options["launch_buttons"]) is buttons
+
+
+def test_launch_buttons_come_with_an_address(built):
+    """Catches buttons that our configuration shows without one, or does not show with one."""
+    for folder, shown in (("html", False), ("launch", True)):
+        page = (built / folder / f"{PAGES[0]}.html").read_text("utf-8")
+        assert ("https://mybinder.org/v2/gh/OWNER/NAME" in page) is shown
+        assert ("mybinder" in page) is shown
 
 
 ICONS = (
