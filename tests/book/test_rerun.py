@@ -65,7 +65,7 @@ FAULTS = {
     "digit": r'"(0\.25)\\n"',
     "glued": r"'(0\.125)'",
     "curve": rf'd=\\"M {AT} \\n",\s+"L [\d.]+ ([\d.]+) \\n",\s+"L {AT} \\n",\s+"\\" clip-path',
-    "slider": r'<circle class=\\"ink full\\" cx=\\"([\d.]+)\\"',
+    "slider": r"style='stroke-width:6' d='M([\d.]+) ",
 }
 
 

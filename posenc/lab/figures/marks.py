@@ -2,7 +2,9 @@
 
 A mark is a function from a `View` (which numbers are shown, on how many units of paper) to SVG
 text. Coordinates are the reader's: x to the right, y upwards, in whatever unit the view has.
-Every number is written with one decimal, so that the text repeats on every machine.
+Every number is rounded to one decimal, so that the text repeats on every machine, and the text is
+short, since a page stores every frame: quotes that JSON need not escape, no `.0`, one path for many
+dots.
 """
 
 from __future__ import annotations
@@ -50,17 +52,17 @@ Mark: TypeAlias = Callable[[View], str]
 
 
 def number(value: float) -> str:
-    """Write a length on paper with one decimal: noise below 1e-4 cannot change it."""
+    """Write a length on paper to one decimal: noise below 1e-4 cannot change it."""
     if not math.isfinite(value):
         raise ValueError(f"a mark must lie at finite coordinates, got {value}")
-    short = f"{round(float(value), 4):.1f}"
-    return "0.0" if short == "-0.0" else short
+    short = f"{round(float(value), 4):.1f}".removesuffix(".0")
+    return "0" if short == "-0" else short
 
 
 def _class(kind: str, *more: str) -> str:
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    return f'class="{" ".join([kind, *more])}"'
+    return f"class='{' '.join([kind, *more])}'"
 
 
 def _pairs(xs: ArrayLike, ys: ArrayLike) -> list[tuple[float, float]]:
@@ -76,22 +78,32 @@ def line(xs: ArrayLike, ys: ArrayLike, *, kind: Kind = "ink") -> Mark:
     points, style = _pairs(xs, ys), _class(kind)
 
     def mark(view: View) -> str:
-        path = " ".join(f"{number(view.x(x))},{number(view.y(y))}" for x, y in points)
-        return f'<polyline {style} points="{path}"/>'
+        corners: list[tuple[str, str]] = []
+        for x, y in points:
+            place = number(view.x(x)), number(view.y(y))
+            # A point amid a level stretch, which goes on in the same direction, draws nothing.
+            if len(corners) > 1 and _level(corners[-2], corners[-1], place):
+                corners.pop()
+            corners.append(place)
+        return f"<polyline {style} points='{' '.join(map(','.join, corners))}'/>"
 
     return mark
 
 
+def _level(first: tuple[str, str], middle: tuple[str, str], last: tuple[str, str]) -> bool:
+    """Whether three places lie on one level from left to right."""
+    across = float(first[0]) <= float(middle[0]) <= float(last[0])
+    return first[1] == middle[1] == last[1] and across
+
+
 def dots(xs: ArrayLike, ys: ArrayLike, *, size: float = 3.0, kind: Kind = "ink") -> Mark:
     """Draw a dot at each point, its radius `size` in units of paper."""
-    points, style = _pairs(xs, ys), _class(kind, "full")
+    points, style = _pairs(xs, ys), _class(kind)
 
     def mark(view: View) -> str:
-        return "".join(
-            f'<circle {style} cx="{number(view.x(x))}" cy="{number(view.y(y))}"'
-            f' r="{number(size)}"/>'
-            for x, y in points
-        )
+        # The round cap of a stroke without length is a dot.
+        path = "".join(f"M{number(view.x(x))} {number(view.y(y))}h0" for x, y in points)
+        return f"<path {style} style='stroke-width:{number(2 * size)}' d='{path}'/>"
 
     return mark
 
@@ -100,8 +112,8 @@ def _box(view: View, style: str, x0: float, x1: float, y0: float, y1: float) -> 
     left, right = sorted((view.x(x0), view.x(x1)))
     top, bottom = sorted((view.y(y0), view.y(y1)))
     return (
-        f'<rect {style} x="{number(left)}" y="{number(top)}"'
-        f' width="{number(right - left)}" height="{number(bottom - top)}"/>'
+        f"<rect {style} x='{number(left)}' y='{number(top)}'"
+        f" width='{number(right - left)}' height='{number(bottom - top)}'/>"
     )
 
 
@@ -133,7 +145,9 @@ def cells(values: ArrayLike, *, x: float = 0.0, y: float = 0.0, size: float = 1.
             strength = round(min(abs(float(value)), 1.0), 2)
             if strength == 0:
                 continue
-            style = f'{_class("fast" if value > 0 else "slow", "full")} fill-opacity="{strength}"'
+            style = _class("fast" if value > 0 else "slow", "full")
+            if strength < 1:
+                style += f" fill-opacity='{strength}'"
             x0, y0 = x + column * size, y - row * size
             drawn.append(_box(view, style, x0, x0 + size, y0 - size, y0))
             if value < 0:
@@ -158,8 +172,8 @@ def text(
     style, words = _class(kind), escape(content)
 
     def mark(view: View) -> str:
-        place = f'x="{number(view.x(x))}" y="{number(view.y(y))}"'
-        look = f'text-anchor="{anchor}" font-size="{number(size)}"'
+        place = f"x='{number(view.x(x))}' y='{number(view.y(y))}'"
+        look = f"text-anchor='{anchor}' font-size='{number(size)}'"
         return f"<text {style} {place} {look}>{words}</text>"
 
     return mark
@@ -170,8 +184,8 @@ def circle(x: float, y: float, r: float, *, full: bool = False, kind: Kind = "in
     style = _class(kind, *["full"] * full)
 
     def mark(view: View) -> str:
-        place = f'cx="{number(view.x(x))}" cy="{number(view.y(y))}"'
-        return f'<circle {style} {place} r="{number(view.length(r))}"/>'
+        place = f"cx='{number(view.x(x))}' cy='{number(view.y(y))}'"
+        return f"<circle {style} {place} r='{number(view.length(r))}'/>"
 
     return mark
 
@@ -212,7 +226,7 @@ def arc(
         path = f"M {place(start)} A {size} {size} 0 {wide} 0 {place(end)}"
         if full:
             path += f" L {number(view.x(x))} {number(view.y(y))} Z"
-        return f'<path {style} d="{path}"/>'
+        return f"<path {style} d='{path}'/>"
 
     return mark
 
