@@ -19,3 +19,13 @@ addEventListener("afterprint", () => {
   document.documentElement.dataset.theme = colours;
   for (const part of folded) part.open = false;
 });
+
+// Tab goes past the formulas, but for one that is wider than its place: the keys have to scroll it.
+const reach = () => {
+  for (const formula of document.querySelectorAll("mjx-container[display=true]")) {
+    const wide = [formula, formula.parentElement].find((e) => e.scrollWidth > e.clientWidth + 1);
+    formula.tabIndex = wide ? 0 : -1;
+  }
+};
+addEventListener("load", () => globalThis.MathJax?.startup?.promise.then(reach));
+addEventListener("resize", reach);

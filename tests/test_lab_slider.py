@@ -182,10 +182,23 @@ def test_x_grows_to_the_right_y_upwards_and_angles_anticlockwise(mark, svg):
 def test_cells_start_in_the_upper_left_corner_and_mark_the_negative_ones():
     """Catches a transposed matrix, and signs told apart by colour alone."""
     svg = figures.cells(np.array([[0, 1.0], [-1, 0.0]]), y=2)(View(0, 2, 0, 2, 320))
-    assert svg.count("<rect") == 2
-    assert "<rect class='fast full' x='160' y='0'" in svg
-    assert "<rect class='slow full' x='0' y='160'" in svg
+    assert "<path class='fast full' d='M160 0h160v160h-160z'/>" in svg
+    assert "<path class='slow full' d='M0 160h160v160h-160z'/>" in svg
+    assert svg.count("<path") == 2
     assert svg.count("<polyline") == 1
+
+
+def test_cells_that_look_alike_are_one_path():
+    """Catches a matrix of many cells that is stored cell by cell, or cells of another look lost."""
+    svg = figures.cells([[0.5, 0.25], [0.5, -0.5]], y=2)(View(0, 2, 0, 2, 320))
+    paths = re.findall(r"<path class='(\w+) full' fill-opacity='([\d.]+)' d='(.*?)'/>", svg)
+    assert [(kind, shade, d.count("M")) for kind, shade, d in paths] == [
+        ("fast", "0.5", 2),
+        ("fast", "0.25", 1),
+        ("slow", "0.5", 1),
+    ]
+    assert svg.endswith("/>")
+    assert svg.index("<polyline") > svg.rindex("<path")
 
 
 @pytest.mark.parametrize(

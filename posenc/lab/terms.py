@@ -12,6 +12,7 @@ SAID_AS = {
     "clipped": "clipping",
     "flops": "flop",
     "paper": "paper spacing",
+    "permutation matrix": "permutation",
     "endpoint": "endpoint spacing",
     "positional encoding": "encoding",
     "reaches": "reach",

@@ -140,7 +140,8 @@ def cells(values: ArrayLike, *, x: float = 0.0, y: float = 0.0, size: float = 1.
         raise ValueError(f"values must be a matrix with entries in [-1, 1], got {table.shape}")
 
     def mark(view: View) -> str:
-        drawn = []
+        squares: dict[str, str] = {}  # cells that look alike are one path
+        minus = []
         for (row, column), value in np.ndenumerate(table):
             strength = round(min(abs(float(value)), 1.0), 2)
             if strength == 0:
@@ -149,12 +150,17 @@ def cells(values: ArrayLike, *, x: float = 0.0, y: float = 0.0, size: float = 1.
             if strength < 1:
                 style += f" fill-opacity='{strength}'"
             x0, y0 = x + column * size, y - row * size
-            drawn.append(_box(view, style, x0, x0 + size, y0 - size, y0))
+            left, right = sorted((view.x(x0), view.x(x0 + size)))
+            top, bottom = sorted((view.y(y0), view.y(y0 - size)))
+            across, down = number(right - left), number(bottom - top)
+            square = f"M{number(left)} {number(top)}h{across}v{down}h-{across}z"
+            squares[style] = squares.get(style, "") + square
             if value < 0:
                 x1, x2, middle = x0 + 0.3 * size, x0 + 0.7 * size, y0 - 0.5 * size
-                minus = segment(x1, middle, x2, middle, kind="paper" if strength > 0.5 else "ink")
-                drawn.append(minus(view))
-        return "".join(drawn)
+                kind: Kind = "paper" if strength > 0.5 else "ink"
+                minus.append(segment(x1, middle, x2, middle, kind=kind)(view))
+        paths = [f"<path {style} d='{path}'/>" for style, path in squares.items()]
+        return "".join(paths + minus)
 
     return mark
 
