@@ -13,7 +13,7 @@ from posenc import alibi_slopes, frequencies
 
 PAGE = next(page for page in NOTEBOOKS if page.name == "appendix/debates")
 VERDICTS = {"right", "imprecise", "wrong", "contested"}
-ROW = re.compile(r"^\| (\d+) \| (.+?) \| (.+?) \| (.+) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| (\d+) \| (.+?) \| \*(.+?)\*: (.+) \|$", re.MULTILINE)
 LINK = re.compile(r"\{(ref|doc|eq|numref)\}`([^`]+)`")
 
 
@@ -129,7 +129,8 @@ def test_every_link_of_the_page_leads_somewhere():
     ("old", "new"),
     [
         ("| 17 |", "| 18 |"),
-        ("| right |", "| true |"),
+        ("*right*: {doc}", "{doc}"),
+        ("| *right*:", "| *true*:"),
         ("{eq}`eq-sinusoidal` |", "{eq}`eq-cosinusoidal` |"),
         ("<debate-alibi>", "<debate-alibis>"),
         ("</book/2-waves/formula>", "</book/2-waves/formulas>"),
