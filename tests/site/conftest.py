@@ -21,6 +21,8 @@ NO_BROWSER = (
 def pytest_generate_tests(metafunc):
     if "page" in metafunc.fixturenames:
         metafunc.parametrize("page", built_pages() or ["no page"])
+    if "device" in metafunc.fixturenames:
+        metafunc.parametrize("device", WIDTHS)
 
 
 def cannot(reason: str):
