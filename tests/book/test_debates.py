@@ -129,11 +129,11 @@ def test_every_link_of_the_page_leads_somewhere():
     ("old", "new"),
     [
         ("| 17 |", "| 18 |"),
-        ("*right*: {doc}", "{doc}"),
+        ("*right*: {ref}", "{ref}"),
         ("| *right*:", "| *true*:"),
         ("{eq}`eq-sinusoidal` |", "{eq}`eq-cosinusoidal` |"),
         ("<debate-alibi>", "<debate-alibis>"),
-        ("</book/2-waves/formula>", "</book/2-waves/formulas>"),
+        ("<formula-speeds>", "<formula-speed>"),
         ("{numref}`fig-wavelengths-wheels`", "{numref}`fig-wheels`"),
         ("planned: Without", "planned: Conventions"),
     ],
