@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import sync_playwright
-from reader import HTML, Visit, built_pages, visit
-
-WIDTHS = {"desktop": 1280, "phone": 360}
+from reader import HTML, WIDTHS, Visit, built_pages, visit
 
 NO_BOOK = "the book is not built: make book"
 NO_BROWSER = (

@@ -5,8 +5,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from conftest import WIDTHS
-from reader import EXCUSES, built_pages, dead_links, parsed, remote_parts, repeated_ids
+from reader import EXCUSES, WIDTHS, built_pages, dead_links, parsed, remote_parts, repeated_ids
 
 from posenc.lab import terms
 
