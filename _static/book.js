@@ -20,11 +20,11 @@ addEventListener("afterprint", () => {
   for (const part of folded) part.open = false;
 });
 
-// Tab goes past the formulas, but for one that is wider than its place: the keys have to scroll it.
+// Tab goes past the formulas, but for one that is larger than its place: the keys have to scroll it.
 const reach = () => {
   for (const formula of document.querySelectorAll("mjx-container[display=true]")) {
-    const wide = [formula, formula.parentElement].find((e) => e.scrollWidth > e.clientWidth + 1);
-    formula.tabIndex = wide ? 0 : -1;
+    const { scrollWidth, clientWidth, scrollHeight, clientHeight } = formula;
+    formula.tabIndex = scrollWidth > clientWidth || scrollHeight > clientHeight ? 0 : -1;
   }
 };
 addEventListener("load", () => globalThis.MathJax?.startup?.promise.then(reach));
