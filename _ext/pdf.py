@@ -1,0 +1,111 @@
+"""Print the one-page book: ``python _ext/pdf.py _build/singlehtml/book.html BOOK.pdf``.
+
+A browser knows no page numbers before it has printed. So the book is printed, the pages of all
+places that it links to are read off, written into the contents and the index, and it is printed
+again, until the printed numbers are true.
+"""
+
+import io
+import sys
+from pathlib import Path
+
+import chromium
+from playwright.sync_api import sync_playwright
+from pypdf import PdfReader, PdfWriter
+
+PRINTS = 4  # a number that gains a digit may move a line; after that, nothing moves
+
+# A formula or table wider than the line is set smaller, never cut. Returns what had to shrink.
+FIT = """() => {
+  const shrunk = [];
+  for (const box of document.querySelectorAll('div.math')) {
+    const svg = box.querySelector('mjx-container > svg');
+    if (!svg) continue;
+    const style = getComputedStyle(box);
+    const room = box.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    const wide = svg.getBoundingClientRect().width;
+    if (wide > room) { box.style.fontSize = `${100 * room / wide}%`; shrunk.push(box.id); }
+  }
+  for (const table of document.querySelectorAll('table')) {
+    let size = parseFloat(getComputedStyle(table).fontSize);
+    const room = table.parentElement.clientWidth;
+    while (table.offsetWidth > room + 0.5 && size > 6) {
+      table.style.fontSize = `${size -= 0.5}px`;
+    }
+    if (table.offsetWidth > room + 0.5) table.classList.add('anywhere');
+  }
+  return shrunk;
+}"""
+WRITE = """pages => {
+  for (const place of document.querySelectorAll('.page-of')) {
+    place.textContent = pages[place.dataset.of] ?? '';
+  }
+}"""
+# Formulas that MathJax refused, and pictures that did not come.
+FAULTS = """() => [
+  ...[...document.querySelectorAll('[data-mml-node=merror]')].map(e => 'formula: ' + e.textContent),
+  ...[...document.querySelectorAll('.math')].filter(e => !e.querySelector('mjx-container'))
+    .map(e => 'formula not rendered: ' + e.textContent),
+  ...[...document.images].filter(e => !e.naturalWidth).map(e => 'picture: ' + e.src),
+]"""
+
+
+def printed(page):
+    """Return the PDF's bytes, and the page of each place that the book links to."""
+    pdf = page.pdf(prefer_css_page_size=True, print_background=True, outline=True, tagged=True)
+    reader = PdfReader(io.BytesIO(pdf))
+    return pdf, {
+        name.lstrip("/"): reader.get_destination_page_number(place) + 1
+        for name, place in reader.named_destinations.items()
+    }
+
+
+def bind(source, target):
+    """Print the book; fail if a formula or a picture is missing or a page number is wrong."""
+    with sync_playwright() as playwright:
+        program = chromium.find(playwright.chromium.executable_path)
+        if program is None:
+            sys.exit(chromium.MISSING)
+        browser = playwright.chromium.launch(executable_path=program, args=chromium.ARGUMENTS)
+        page = browser.new_page(viewport={"width": 700, "height": 1000}, color_scheme="light")
+        page.set_default_timeout(240_000)
+        page.emulate_media(media="print", color_scheme="light")
+        page.goto(source.resolve().as_uri())
+        page.wait_for_function("window.MathJax?.startup?.promise")
+        page.evaluate("MathJax.startup.promise.then(() => null)")
+        faults = page.evaluate(FAULTS)
+        if faults:
+            sys.exit("\n".join(["The book is not printed:", *faults]))
+        page.evaluate(FIT)
+        known = None
+        for _ in range(PRINTS):
+            pdf, places = printed(page)
+            if places == known:
+                break
+            known = places
+            page.evaluate(WRITE, places)
+        else:
+            sys.exit(f"The book's page numbers still move after {PRINTS} prints.")
+        says = page.evaluate(
+            "() => ['author', 'description']"
+            ".map(name => document.querySelector(`meta[name=${name}]`).content)"
+        )
+        browser.close()
+    finish(pdf, target, *says)
+    return len(PdfReader(target).pages)
+
+
+def finish(pdf, target, author, subject):
+    """Store the file with what a browser leaves out: who wrote it, and that the outline opens."""
+    writer = PdfWriter(clone_from=io.BytesIO(pdf))
+    writer.add_metadata({"/Author": author, "/Subject": subject})
+    writer.page_mode = "/UseOutlines"
+    writer.create_viewer_preferences().display_doctitle = True
+    target.parent.mkdir(parents=True, exist_ok=True)
+    writer.write(target)
+
+
+if __name__ == "__main__":
+    source, target = map(Path, sys.argv[1:])
+    pages = bind(source, target)
+    print(f"{target}: {pages} pages, {target.stat().st_size / 1e6:.1f} MB")
