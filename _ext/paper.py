@@ -4,6 +4,7 @@ Nothing here knows a chapter by name: what is done to a page follows from its ma
 """
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from html import escape
@@ -14,10 +15,11 @@ from bs4 import BeautifulSoup
 PAGE = "#document-"  # how the builder names a page in a link; what follows is an id on that page
 NAMING = ("id", "for", "headers", "aria-labelledby", "aria-describedby", "aria-controls")
 POINTLESS = (  # what is pressed, and what a script draws on
-    "a.headerlink, a.viewcode-link, .viewcode-back, button, input, nav, .equation-graph, "
-    "div.toctree-wrapper, details > summary"
+    "a.headerlink, .viewcode-back, button, input, nav, div.toctree-wrapper, details > summary"
 )
-WAY = " → "
+PLAIN = ["h1", "h2", "h3", "h4", "h5", "h6", "table", "figcaption"]  # without "(page 12)"
+TOO_WIDE = "(The picture is too wide for paper; the book on the screen has it.)"
+COLOURED = ("k", "c", "s", "m")  # of the spans in code: keywords, comments, strings and numbers
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,11 @@ def written(book):
     return page_of(book, body, running_heads(body)), faults
 
 
+def parsed(html):
+    """Return the first element of a piece of HTML."""
+    return BeautifulSoup(html, "html.parser").contents[0].extract()
+
+
 # --- one page of the book ----------------------------------------------------------------------
 
 
@@ -84,12 +91,18 @@ def leaf(page):
     soup = BeautifulSoup(f"<section>{page.body}</section>", "html.parser")
     for slider in soup.select("div.posenc-slider"):
         slider.replace_with(strip(slider))
+    for graph in soup.select(".equation-graph"):
+        graph.replace_with(parsed(f'<p class="not-printed">{TOO_WIDE}</p>'))
     for element in soup.select(POINTLESS):
         element.decompose()
     for element in soup.select("script, style:not(.of-slider)"):
         element.decompose()
     for cell in soup.select("div.cell"):
         settle_cell(cell)
+    for span in soup.select("pre span[class], span.pre"):
+        if span["class"] == ["pre"] or not span["class"][0].startswith(COLOURED):
+            span.unwrap()
+    soup.smooth()
     for folded in soup.find_all("details"):
         folded.name = "div"
         folded.attrs.pop("open", None)
@@ -114,7 +127,7 @@ def settle_cell(cell):
             code.decompose()
     for answer in cell.select("details.below-input"):
         answer["class"] = ["answer"]
-        answer.insert(0, BeautifulSoup('<p class="answer-label">Answer</p>', "html.parser"))
+        answer.insert(0, parsed('<p class="answer-label">Answer</p>'))
     if not cell.get_text(strip=True) and not cell.find(["img", "svg"]):
         cell.decompose()
 
@@ -131,9 +144,8 @@ def own_names(soup, name):
         if href.startswith(PAGE):
             page, _, place = href.removeprefix(PAGE).partition("#")
             link["href"] = "#" + anchor(page, place)
-            link["class"] = [*link.get("class", []), "elsewhere"] if page != name else link.get(
-                "class", []
-            )
+            if page != name and link.select_one(".doc, .std-ref") and not link.find_parent(PLAIN):
+                link.append(parsed(on_page(anchor(page, place))))
         elif href.startswith("#"):
             link["href"] = "#" + anchor(name, href[1:])
 
@@ -162,7 +174,7 @@ def strip(slider):
             f"{escape(says)}</figcaption></figure>"
         )
     strip = f'<div class="posenc-slider strip">{style}{"".join(pieces)}</div>'
-    return BeautifulSoup(strip, "html.parser").div.extract()
+    return parsed(strip)
 
 
 # --- solutions ---------------------------------------------------------------------------------
@@ -173,7 +185,7 @@ def taken_solutions(leaf):
     found = leaf.select("div.solution")
     if not found:
         return None
-    section = BeautifulSoup('<section class="leaf"><h2></h2></section>', "html.parser").section
+    section = parsed('<section class="leaf"><h2></h2></section>')
     section["id"] = leaf["id"] + ":solutions"
     for child in title_of(leaf):
         section.h2.append(child)
@@ -183,13 +195,13 @@ def taken_solutions(leaf):
         section.append(solution.extract())
         if exercise:
             exercise.append(
-                BeautifulSoup(
-                    f'<p class="to-solution"><a class="with-page" href="#{solution["id"]}">'
-                    "Solution</a></p>",
-                    "html.parser",
+                parsed(
+                    f'<p class="to-solution"><a href="#{solution["id"]}">Solution on page '
+                    f"{page_number(solution['id'])}</a></p>"
                 )
             )
-    return section.extract()
+            link.append(parsed(on_page(exercise["id"])))
+    return section
 
 
 # --- the book ----------------------------------------------------------------------------------
@@ -219,14 +231,24 @@ def part_opening(number, caption, leaves):
 
 def cover(said):
     """Return the title page."""
+    waves = "".join(f'<polyline points="{wave(n)}"/>' for n in range(6))
     return BeautifulSoup(
-        f'<section class="cover"><p class="title">{escape(said.title)}</p>'
+        '<section class="cover"><svg viewBox="0 0 640 258" role="img" '
+        f'aria-label="Six waves, each twice as long as the one above">{waves}</svg>'
+        f'<p class="title">{escape(said.title)}</p>'
         f'<p class="subtitle">{escape(said.subtitle)}</p>'
         f'<p class="author">{escape(said.author)}</p>'
         f'<div class="imprint"><p>© {escape(said.year)} {escape(said.author)}</p>'
         f"{said.licence}</div></section>",
         "html.parser",
     ).section.extract()
+
+
+def wave(n):
+    """Return the points of a wave that is 2**n times as long as the first."""
+    return " ".join(
+        f"{x},{21.5 + 43 * n - 16 * math.sin(x * math.tau / 20 / 2**n):.1f}" for x in range(641)
+    )
 
 
 def contents(parts):
@@ -252,7 +274,7 @@ def entry(target, title, kind):
     """Return a line of the contents: a link, its leader and the place of the page number."""
     soup = BeautifulSoup(
         f'<li class="{kind}"><a href="#{target}"><span class="what"></span>'
-        f'<span class="leader"></span><span class="page-of" data-of="{escape(target)}"></span></a></li>',
+        f'<span class="leader"></span>{page_number(target)}</a></li>',
         "html.parser",
     )
     for child in [title] if isinstance(title, str) else title_of(title):
@@ -294,8 +316,18 @@ def places(links):
     for _, uri in links:
         page, _, place = unquote(uri).removeprefix(PAGE).partition("#")
         name = anchor(page, place)
-        found.append(f' <a href="#{name}"><span class="page-of" data-of="{name}"></span></a>')
-    return ",".join(found)
+        found.append(f'<span class="at">, <a href="#{name}">{page_number(name)}</a></span>')
+    return "".join(found)
+
+
+def page_number(target):
+    """Return the place where the printer writes the page of a target."""
+    return f'<span class="page-of" data-of="{escape(target)}">000</span>'
+
+
+def on_page(target):
+    """Return the page of a target for those who cannot press a link."""
+    return f'<span class="on-page"> (page\u00a0{page_number(target)})</span>'
 
 
 def mended_links(body):

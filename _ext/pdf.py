@@ -36,11 +36,46 @@ FIT = """() => {
   }
   return shrunk;
 }"""
+# A formula is drawn; what a listener hears instead is read off its MathML.
+SAY = r"""() => {
+  const all = element => [...element.children].map(say);
+  const inner = element => all(element).join(' ');
+  const say = element => {
+    const parts = all(element);
+    switch (element.localName) {
+      case 'mfrac': return `(${parts[0]})/(${parts[1]})`;
+      case 'msub': case 'munder': return `${parts[0]}_${parts[1]}`;
+      case 'msup': case 'mover': return `${parts[0]}^${parts[1]}`;
+      case 'msubsup': case 'munderover': return `${parts[0]}_${parts[1]}^${parts[2]}`;
+      case 'msqrt': return `√(${inner(element)})`;
+      case 'mtr': return `${parts.join(', ')}; `;
+      default: return parts.length ? parts.join(' ') : element.textContent.trim();
+    }
+  };
+  for (const formula of document.querySelectorAll('mjx-container')) {
+    const hidden = formula.querySelector('mjx-assistive-mml');
+    const words = inner(hidden.firstElementChild).replace(/[\u2061-\u2064]/g, '');
+    const picture = formula.querySelector('svg');
+    picture.removeAttribute('aria-hidden');
+    picture.setAttribute('role', 'img');
+    picture.setAttribute('aria-label', words.replace(/\s+/g, ' ').trim());
+    hidden.remove();
+  }
+}"""
 WRITE = """pages => {
   for (const place of document.querySelectorAll('.page-of')) {
     place.textContent = pages[place.dataset.of] ?? '';
   }
+  for (const entry of document.querySelectorAll('.printed-index p')) {
+    const seen = new Set();  // an entry names a page once, however many places it has there
+    for (const at of entry.querySelectorAll('.at')) {
+      at.hidden = seen.has(at.textContent);
+      seen.add(at.textContent);
+    }
+  }
 }"""
+SAYS = """() => ['author', 'description'].map(
+  name => document.querySelector(`meta[name=${name}]`).content)"""
 # Formulas that MathJax refused, and pictures that did not come.
 FAULTS = """() => [
   ...[...document.querySelectorAll('[data-mml-node=merror]')].map(e => 'formula: ' + e.textContent),
@@ -48,6 +83,10 @@ FAULTS = """() => [
     .map(e => 'formula not rendered: ' + e.textContent),
   ...[...document.images].filter(e => !e.naturalWidth).map(e => 'picture: ' + e.src),
 ]"""
+
+
+class Unfit(Exception):  # noqa: N818
+    """The page cannot be printed as a book."""
 
 
 def printed(page):
@@ -60,39 +99,31 @@ def printed(page):
     }
 
 
-def bind(source, target):
-    """Print the book; fail if a formula or a picture is missing or a page number is wrong."""
-    with sync_playwright() as playwright:
-        program = chromium.find(playwright.chromium.executable_path)
-        if program is None:
-            sys.exit(chromium.MISSING)
-        browser = playwright.chromium.launch(executable_path=program, args=chromium.ARGUMENTS)
-        page = browser.new_page(viewport={"width": 700, "height": 1000}, color_scheme="light")
-        page.set_default_timeout(240_000)
-        page.emulate_media(media="print", color_scheme="light")
-        page.goto(source.resolve().as_uri())
-        page.wait_for_function("window.MathJax?.startup?.promise")
-        page.evaluate("MathJax.startup.promise.then(() => null)")
-        faults = page.evaluate(FAULTS)
-        if faults:
-            sys.exit("\n".join(["The book is not printed:", *faults]))
-        page.evaluate(FIT)
-        known = None
-        for _ in range(PRINTS):
-            pdf, places = printed(page)
-            if places == known:
-                break
-            known = places
-            page.evaluate(WRITE, places)
-        else:
-            sys.exit(f"The book's page numbers still move after {PRINTS} prints.")
-        says = page.evaluate(
-            "() => ['author', 'description']"
-            ".map(name => document.querySelector(`meta[name=${name}]`).content)"
-        )
-        browser.close()
+def bind(browser, source, target):
+    """Print the book; raise Unfit if something is missing on a page or the numbers never settle."""
+    page = browser.new_page(viewport={"width": 700, "height": 1000}, color_scheme="light")
+    page.set_default_timeout(240_000)
+    page.emulate_media(media="print", color_scheme="light")
+    page.goto(source.resolve().as_uri())
+    page.wait_for_function("window.MathJax?.startup?.promise")
+    page.evaluate("MathJax.startup.promise.then(() => null)")
+    faults = page.evaluate(FAULTS)
+    if faults:
+        raise Unfit("\n".join(faults))
+    page.evaluate(SAY)
+    page.evaluate(FIT)
+    known = None
+    for _ in range(PRINTS):
+        pdf, places = printed(page)
+        if places == known:
+            break
+        known = places
+        page.evaluate(WRITE, places)
+    else:
+        raise Unfit(f"page numbers still move after {PRINTS} prints")
+    says = page.evaluate(SAYS)
+    page.close()
     finish(pdf, target, *says)
-    return len(PdfReader(target).pages)
 
 
 def finish(pdf, target, author, subject):
@@ -105,7 +136,21 @@ def finish(pdf, target, author, subject):
     writer.write(target)
 
 
-if __name__ == "__main__":
-    source, target = map(Path, sys.argv[1:])
-    pages = bind(source, target)
+def main(source, target):
+    """Print the book with the Chromium that is found."""
+    with sync_playwright() as playwright:
+        program = chromium.find(playwright.chromium.executable_path)
+        if program is None:
+            sys.exit(chromium.MISSING)
+        browser = playwright.chromium.launch(executable_path=program, args=chromium.ARGUMENTS)
+        try:
+            bind(browser, source, target)
+        except Unfit as fault:
+            sys.exit(f"The book is not printed: {fault}")
+        browser.close()
+    pages = len(PdfReader(target).pages)
     print(f"{target}: {pages} pages, {target.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))
