@@ -15,7 +15,7 @@ CANDIDATES = [
 ]
 MISSING = (
     "no Chromium found: install one (Debian: apt-get install chromium; elsewhere: "
-    "python -m playwright install chromium), or name it: CHROMIUM=/path/to/chromium make ..."
+    "python -m playwright install chromium), or name it: CHROMIUM=/path/to/chromium make site"
 )
 
 
@@ -23,5 +23,7 @@ def find(own):
     """Return the program's path, or None; `own` is where Playwright would keep its Chromium."""
     named = os.environ.get("CHROMIUM")
     if named:
+        if not shutil.which(named):
+            raise LookupError(f"CHROMIUM names no program: {named}")
         return shutil.which(named)
     return next(filter(None, map(shutil.which, [*CANDIDATES, own])), None)
