@@ -112,12 +112,25 @@ def leaf(page):
         del content["id"]  # sphinx-exercise gives the same two to all of them
     own_names(soup, page.name)
     section = soup.section.extract()
+    for title in section.find_all(re.compile("^h[1-6]$")):
+        name_by_title(title)
     section["class"] = ["leaf"]
     section["id"] = anchor(page.name)
     for depth in range(5, 0, -1):
         for head in section.find_all(f"h{depth}"):
             head.name = f"h{depth + 1}"
     return section
+
+
+def name_by_title(title):
+    """Let a section's names stand at its title: its box may begin at the foot of the page before."""
+    section = title.parent
+    if section.name != "section" or not section.get("id"):
+        return
+    for name in title.find_previous_siblings("span", id=True):
+        title.insert(0, name.extract())
+    title["id"] = section["id"]
+    del section["id"]
 
 
 def settle_cell(cell):
@@ -265,8 +278,8 @@ def contents(parts):
         for leaf in leaves:
             soup.ul.append(entry(leaf["id"], leaf.h2, "chapter"))
             for head in leaf.find_all("h3"):
-                if head.parent.name == "section" and head.parent.get("id"):
-                    soup.ul.append(entry(head.parent["id"], head, "section"))
+                if head.get("id"):
+                    soup.ul.append(entry(head["id"], head, "section"))
     return soup.section.extract()
 
 

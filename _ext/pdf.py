@@ -54,6 +54,7 @@ SAY = r"""() => {
   };
   for (const formula of document.querySelectorAll('mjx-container')) {
     const hidden = formula.querySelector('mjx-assistive-mml');
+    if (!hidden) continue;
     const words = inner(hidden.firstElementChild).replace(/[\u2061-\u2064]/g, '');
     const picture = formula.querySelector('svg');
     picture.removeAttribute('aria-hidden');
@@ -61,6 +62,16 @@ SAY = r"""() => {
     picture.setAttribute('aria-label', words.replace(/\s+/g, ' ').trim());
     hidden.remove();
   }
+}"""
+# What reaches beyond the text's edges: a browser cuts it at the left, and at the right prints all
+# pages smaller, so that it fits.
+SIDEWAYS = """() => {
+  const edges = document.body.getBoundingClientRect();
+  return [...document.body.querySelectorAll('*:not(svg *, mjx-container *)')].filter(e => {
+    const box = e.getBoundingClientRect();
+    return box.width && (box.right > edges.right + 1 || box.left < edges.left - 1
+      || e.clientWidth && e.scrollWidth > e.clientWidth + 1);
+  }).map(e => `too wide: ${e.localName} ${e.textContent.trim().slice(0, 60)}`);
 }"""
 WRITE = """pages => {
   for (const place of document.querySelectorAll('.page-of')) {
@@ -107,11 +118,12 @@ def bind(browser, source, target):
     page.goto(source.resolve().as_uri())
     page.wait_for_function("window.MathJax?.startup?.promise")
     page.evaluate("MathJax.startup.promise.then(() => null)")
-    faults = page.evaluate(FAULTS)
-    if faults:
-        raise Unfit("\n".join(faults))
     page.evaluate(SAY)
     page.evaluate(FIT)
+    faults = page.evaluate(FAULTS) + page.evaluate(SIDEWAYS)
+    if faults:
+        page.close()
+        raise Unfit("\n".join(faults))
     known = None
     for _ in range(PRINTS):
         pdf, places = printed(page)

@@ -82,11 +82,14 @@ class Leaves:
     @cached_property
     def faults(self):
         """What the pixels of each page show: kind of fault, page and words."""
-        found = []
+        found, widest = [], 0
         for number, page in enumerate(self.document, 1):
             grey = np.asarray(page.render(scale=SCALE, grayscale=True).to_numpy()).squeeze()
             found += [(kind, f"page {number}: {words}") for kind, words in looked_at(grey)]
+            widest = max(widest, np.flatnonzero((grey < SHADE).any(axis=0)).max(initial=0))
             page.close()
+        if widest / (MM * SCALE) < BLOCK[2] - 3:
+            found.append(("margins", "no line reaches the right edge: all is printed smaller"))
         return found
 
     def of_kind(self, kind):

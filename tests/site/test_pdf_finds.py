@@ -18,6 +18,8 @@ disc for {0}.</figcaption></figure>
 <a href="#ex-{0}"> Exercise {0}.1</a></p><p>Because of {0}.</p></div></section>"""
 SOUND = [CHAPTER.format("one", "two"), CHAPTER.format("two", "one")]
 
+NARROW = ".cover svg, .cover ~ section { width: 120mm !important }</style>"
+
 # The kind of fault, a part of its report, and how it is put into the page.
 PLANTED = [
     ("raw TeX", r"\(", ("<p>Less.", r"<p>\(p</p><p>Less.")),
@@ -34,8 +36,8 @@ PLANTED = [
     ("folded", "an empty box: answer", ("<p>Less.", '<div class="answer"><p>Answer</p></div><p>Less.')),
     ("outline", "not in the outline: Chaptertwo", ("<h2>Chapter two</h2>", '<h2 style="display: none">Chapter two</h2>')),
     ("blank", "nothing on it", ("<p>Less.", '<p style="break-before: page; height: 9mm"></p><p style="break-before: page"></p><p>Less.')),
-    ("margins", "ink in the left margin", ("<p>Words", '<p style="margin-left: -15mm">Words')),
-    ("margins", "ink in the right margin", ("<pre>x = 1", '<pre style="white-space: pre">' + "x = 1; " * 30)),
+    ("margins", "ink in the left margin", ("@page leaf-1 {", "@page leaf-1 { margin-left: 9mm;")),
+    ("margins", "all is printed smaller", ("</style>", NARROW)),
     ("boxes", "a box without ink", ("<p>Less.", '<div style="background: #f5f6f8; height: 20mm"></div><p>Less.')),
 ]  # fmt: skip
 
@@ -89,8 +91,15 @@ def test_sound_book_has_no_fault(browser, one_page):
 
 
 @pytest.mark.parametrize(
-    ("fault", "words"), [("<p>Less.", r'<div class="math">\[\nosuchmacro\]</div>'), ("<p>Less.", "<img src='lost.svg'>")]
-)  # fmt: skip
-def test_unfit_page_is_not_printed(browser, one_page, fault, words):
-    with pytest.raises(Unfit, match="formula|picture"):
-        printed(browser, small_book().replace(fault, words + fault, 1), "unfit")
+    ("fault", "report"),
+    [
+        (r'<div class="math">\[\nosuchmacro\]</div>', "formula: "),
+        ('<div class="math">2x</div>', "formula not rendered: 2x"),
+        ('<img src="lost.svg">', "picture: .*lost.svg"),
+        ('<p style="margin-left: -15mm">Cut</p>', "too wide: p Cut"),
+        ('<p style="white-space: nowrap">' + "long " * 60 + "</p>", "too wide: p long"),
+    ],
+)
+def test_unfit_page_is_not_printed(browser, one_page, fault, report):
+    with pytest.raises(Unfit, match=report):
+        printed(browser, small_book().replace("<p>Less.", fault + "<p>Less.", 1), "unfit")
