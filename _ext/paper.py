@@ -123,7 +123,7 @@ def leaf(page):
 
 
 def name_by_title(title):
-    """Let a section's names stand at its title: its box may begin at the foot of the page before."""
+    """Let a section's names stand at its title: its box may begin on the page before."""
     section = title.parent
     if section.name != "section" or not section.get("id"):
         return

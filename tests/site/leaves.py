@@ -152,7 +152,7 @@ def raw_tex(leaves):
 
 
 def lost_captions(leaves):
-    """List the captions that are missing, or not on their picture's page, or whose picture is cut."""
+    """List the captions that are missing or not on their picture's page; a picture has but one."""
     pictures = {}
     for alt, pages in leaves.figures:
         pictures.setdefault(bare(alt), []).append(pages)
@@ -262,9 +262,9 @@ def wrong_page_numbers(leaves):
         words = bare(place.find_parent(["p", "li", "dd"]).get_text())
         before = words[: words.find("000")][-24:]
         said = f"{before}{leaves.places.get(target)}"
-        if words.count("000") == 1 and len(before) > 8 and "\\" not in before:
-            if not any(said in text for text in leaves.bare_texts):
-                found.append(f"no page says {said!r}")
+        legible = words.count("000") == 1 and len(before) > 8 and "\\" not in before
+        if legible and not any(said in text for text in leaves.bare_texts):
+            found.append(f"no page says {said!r}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""The printed book, page by page. Its pages are in `leaves.TARGET`; `leaves` says what is looked at."""
+"""The printed book, page by page; `leaves` says what is looked at."""
 
 import pytest
 from leaves import CHECKS, SOURCE, TARGET, Leaves, other_numbers

@@ -18,28 +18,34 @@ disc for {0}.</figcaption></figure>
 <a href="#ex-{0}"> Exercise {0}.1</a></p><p>Because of {0}.</p></div></section>"""
 SOUND = [CHAPTER.format("one", "two"), CHAPTER.format("two", "one")]
 
-NARROW = ".cover svg, .cover ~ section { width: 120mm !important }</style>"
+WRONG = 'data-of="one">000</span></a>'
+ALONE = '<div class="solution" id="alone"><p class="admonition-title">Alone</p></div>'
+UNSEEN = ' style="display: none">More of two<'
+NARROW = ".cover svg, .cover ~ section { width: 120mm !important }"
+
+# Put before this sentence of the first chapter, or in place of other words.
+LESS = "<p>Less."
 
 # The kind of fault, a part of its report, and how it is put into the page.
 PLANTED = [
-    ("raw TeX", r"\(", ("<p>Less.", r"<p>\(p</p><p>Less.")),
-    ("captions", "Adiscforone", ("<figcaption>", '<figcaption style="break-before: page">')),
-    ("captions", "Adiscfortwo", ("A\ndisc for two.", '<span class="no">A disc for two.</span>')),
-    ("equation numbers", "(one.1)", ('<span class="eqno">', '<span class="eqno no">')),
-    ("contents", "Moreofone: the contents say", ('data-of="one:one-more"', 'data-of="two"')),
-    ("contents", "not in the contents: Moreoftwo", (">More of two</span>", ' style="display: none">More of two</span>')),
-    ("links", "no link left to nowhere", ("Words before", '<a href="#nowhere">Words</a> before')),
-    ("page numbers", "Solutiononpage", ('data-of="two:sol-two">000</span></a></p>', 'data-of="one">000</span></a></p>')),
-    ("solutions", "no solution to stray", ("<p>Less.", '<div class="exercise" id="stray">Why?</div><p>Less.')),
-    ("solutions", "no way back from alone", ("<p>Less.", '<div class="solution" id="alone"><p class="admonition-title">Alone</p></div><p>Less.')),
-    ("folded", "on paper: input", ("<p>Less.", '<input type="range"><p>Less.')),
-    ("folded", "an empty box: answer", ("<p>Less.", '<div class="answer"><p>Answer</p></div><p>Less.')),
-    ("outline", "not in the outline: Chaptertwo", ("<h2>Chapter two</h2>", '<h2 style="display: none">Chapter two</h2>')),
-    ("blank", "nothing on it", ("<p>Less.", '<p style="break-before: page; height: 9mm"></p><p style="break-before: page"></p><p>Less.')),
-    ("margins", "ink in the left margin", ("@page leaf-1 {", "@page leaf-1 { margin-left: 9mm;")),
-    ("margins", "all is printed smaller", ("</style>", NARROW)),
-    ("boxes", "a box without ink", ("<p>Less.", '<div style="background: #f5f6f8; height: 20mm"></div><p>Less.')),
-]  # fmt: skip
+    ("raw TeX", r"\(", LESS, r"<p>\(p</p>"),
+    ("captions", "Adiscforone", "<figcaption>", '<figcaption style="break-before: page">'),
+    ("captions", "Adiscfortwo", "A\ndisc for two.", '<span class="no">A disc for two.</span>'),
+    ("equation numbers", "(one.1)", '<span class="eqno">', '<span class="eqno no">'),
+    ("contents", "Moreofone: the contents say", 'data-of="one:one-more"', 'data-of="two"'),
+    ("contents", "not in the contents: Moreoftwo", ">More of two<", UNSEEN),
+    ("links", "no link left to nowhere", "Words before", '<a href="#nowhere">Words</a> before'),
+    ("page numbers", "Solutiononpage", 'data-of="two:sol-two">000</span></a>', WRONG),
+    ("solutions", "no solution to stray", LESS, '<div class="exercise" id="stray">Why?</div>'),
+    ("solutions", "no way back from alone", LESS, ALONE),
+    ("folded", "on paper: input", LESS, '<input type="range">'),
+    ("folded", "an empty box: answer", LESS, '<div class="answer"><p>Answer</p></div>'),
+    ("outline", "not in the outline: Chaptertwo", "<h2>Chapter two", '<h2 class="no">Chapter two'),
+    ("blank", "nothing on it", LESS, '<p class="new"></p><p class="new"></p>'),
+    ("margins", "ink in the left margin", "@page leaf-1 {", "@page leaf-1 { margin-left: 9mm;"),
+    ("margins", "all is printed smaller", "</style>", NARROW + "</style>"),
+    ("boxes", "a box without ink", LESS, '<div style="background: #f5f6f8; height: 20mm"></div>'),
+]
 
 
 def small_book():
@@ -51,7 +57,8 @@ def small_book():
     parts = [paper.Part(None, pages[:1]), paper.Part("A part", pages[1:])]
     html, faults = paper.written(paper.Book(cover, parts, [], mathjax, "en"))
     assert faults == []
-    return html.replace("</style>", ".no { display: none }</style>", 1)
+    style = ".no { display: none } .new { break-before: page; height: 9mm }"
+    return html.replace("</style>", f"{style}</style>", 1)
 
 
 def printed(browser, html, name):
@@ -72,9 +79,9 @@ def one_page(cannot):
 def found(browser, one_page):
     """What every check finds in the small book with all faults in it."""
     html = small_book()
-    for _, _, (old, new) in PLANTED:
+    for _, _, old, new in PLANTED:
         assert old in html, f"nothing to break: {old}"
-        html = html.replace(old, new, 1)
+        html = html.replace(old, new + old if old == LESS else new, 1)
     leaves = printed(browser, html, "planted")
     return {name: check(leaves) for name, check in CHECKS.items()}
 
@@ -102,4 +109,4 @@ def test_sound_book_has_no_fault(browser, one_page):
 )
 def test_unfit_page_is_not_printed(browser, one_page, fault, report):
     with pytest.raises(Unfit, match=report):
-        printed(browser, small_book().replace("<p>Less.", fault + "<p>Less.", 1), "unfit")
+        printed(browser, small_book().replace(LESS, fault + LESS, 1), "unfit")
