@@ -57,6 +57,11 @@ def swap(old: str, new: str) -> Callable[[str], str]:
     return put
 
 
+def both(first: Callable[[str], str], second: Callable[[str], str]) -> Callable[[str], str]:
+    """Break two places of one file: some faults need a partner."""
+    return lambda text: second(first(text))
+
+
 def in_cells(change: Callable[[dict], bool]) -> Callable[[str], str]:
     """Change the first cell of a notebook that lets itself be changed."""
 
@@ -670,6 +675,103 @@ BREAKS = (
             "token = program % blocks * TOKENS + tile % TOKENS",
         ),
         interpreted("test_addresses_beyond_32_bits"),
+    ),
+    Break(
+        "exhibit 7: by minus the angle",
+        "posenc/kernels/rotate_numpy.py",
+        swap("s = -sin if inverse else sin", "s = sin if inverse else -sin"),
+        unit("test_rotary.py::test_golden_scores_depend_on_the_distance"),
+    ),
+    Break(
+        "exhibit 8: tables remembered by their length",
+        "posenc/rotary.py",
+        swap(
+            "return tables(positions, frequencies, True, dtype, device, out)",
+            "key, memory = (len(positions), dtype), rope_tables.__dict__\n"
+            "    if key not in memory:\n"
+            "        memory[key] = tables(positions, frequencies, True, dtype, device, out)\n"
+            "    return memory[key]",
+        ),
+        unit("test_rotary.py::test_prefill_and_decode_agree_to_the_bit"),
+    ),
+    Break(
+        "exhibit 9: every chunk from 0",
+        "posenc/_cache.py",
+        swap("return seen[..., None] + count", "return 0 * seen[..., None] + count"),
+        unit("book/test_cache.py::test_every_split_of_a_text_gives_the_rows_of_the_whole"),
+    ),
+    Break(
+        "exhibit 10: the first query beside the first key",
+        "posenc/bias.py",
+        swap(
+            "    q, k = q[..., :, None], k[..., None, :]\n",
+            "    q = q - q[..., :1] + k[..., :1]\n    q, k = q[..., :, None], k[..., None, :]\n",
+        ),
+        unit("test_bias.py::test_positions_say_where_queries_stand"),
+    ),
+    Break(
+        "exhibit 11: a row for each text",
+        "posenc/modules/sinusoidal.py",
+        swap(
+            "        return (x.to(wide) + table).to(x.dtype)",
+            "        if x.ndim == 3 and x.shape[0] <= length:\n"
+            "            table = table[: x.shape[0], None]\n"
+            "        return (x.to(wide) + table).to(x.dtype)",
+        ),
+        unit("test_modules.py::test_time_is_the_last_axis_but_one"),
+    ),
+    Break(
+        "exhibit 13: tables wider than a head",
+        "posenc/_rotation.py",
+        swap("if 2 * cos.shape[-1] > value.shape[-1]:", "if False:"),
+        unit("test_rotary_door.py::test_bad_input_gets_one_clear_sentence"),
+    ),
+    Break(
+        "exhibit 14: positions in bfloat16",
+        "posenc/_door.py",
+        swap(
+            "return positions.to(torch.int64)",
+            "return positions.to(torch.bfloat16).double().clip(-(2**62), 2**62).to(torch.int64)",
+        ),
+        unit("test_rotary.py::test_neighbours_beyond_256_have_rows_of_their_own"),
+    ),
+    Break(
+        "exhibits 15 and 16: frequencies in a buffer",
+        "posenc/modules/rotary.py",
+        both(
+            swap(
+                "        self.frequencies = frequencies\n",
+                "        self.frequencies = frequencies\n"
+                "        omega = torch.tensor(frequencies.omega)\n"
+                "        self.register_buffer('omega', omega, persistent=False)\n",
+            ),
+            swap(
+                "positions, self.frequencies, dtype",
+                "positions, Frequencies(self.omega.double().numpy()), dtype",
+            ),
+        ),
+        unit("test_modules_rotary.py::test_nothing_done_to_the_module_moves_its_angles"),
+    ),
+    Break(
+        "exhibit 17: queries and keys overwritten",
+        "posenc/modules/rotary.py",
+        swap(
+            "q, k = apply_rope_qk(q, k, cos, sin, **how)",
+            "rows = tuple(x.detach() for x in (q, k))\n"
+            "        turned = apply_rope_qk(q, k, cos, sin, **how)\n"
+            "        apply_rope_qk(*rows, cos, sin, out=rows, **how)\n"
+            "        q, k = turned",
+        ),
+        unit("test_modules_rotary.py::test_gradients_pass_and_inputs_stay"),
+    ),
+    Break(
+        "exhibit 19: a stated factor that multiplies",
+        "posenc/context/_yarn.py",
+        swap(
+            'scale = positive_float("attention_factor", attention_factor)',
+            'scale = positive_float("attention_factor", attention_factor) * float(_temperature(s))',
+        ),
+        unit("test_context.py::test_a_stated_attention_factor_is_final"),
     ),
     Break("one stored digit", FORMULA, in_cells(another_digit), ((*NBVAL, FORMULA),)),
     Break("one curve of a stored figure", FORMULA, in_cells(another_curve), ((*NBVAL, FORMULA),)),

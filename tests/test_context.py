@@ -399,6 +399,14 @@ def test_the_factor_reaches_cosines_and_sines_once():
     np.testing.assert_allclose(logits, 1.6313902267, rtol=1e-9)
 
 
+@pytest.mark.parametrize("stated", (1.0, 1.4852030263919618, 2.5))
+def test_a_stated_attention_factor_is_final(stated):
+    """Kind E. Catches a stated factor that multiplies YaRN's own number, or the coefficients'."""
+    rule = {"factor": 128.0, "attention_factor": stated}
+    for others in ({}, {"mscale": 0.7}, {"mscale": 0.7, "mscale_all_dim": 1.0}):
+        assert context.yarn(8, **LLAMA_2, **rule, **others).attention_factor == stated
+
+
 def test_integers_and_floats_are_one_number():
     """Golden value T22. Catches a rule that depends on how JSON wrote its numbers."""
     whole = context.llama3(64, **{k: int(v) for k, v in LLAMA_3_1.items()})

@@ -175,7 +175,7 @@ def test_a_gpus_table_appears_with_its_file(tmp_path):
 
 def test_a_bound_that_does_not_hold_is_said_to_fail():
     """Catches a table of bounds that says `holds` whatever was measured."""
-    before = ("def turned", "class Traffic", "def usual", "def counted", "def stacked")
+    before = ("def turned", "class Traffic", "def usual", "def counted", "def stacked", "cpu = {")
     space = cells(*before, "path = Path", "def brief", "def constant")
     verdicts = [row[-1] for row in space["verdicts"]]
     assert set(verdicts) == {"holds"}
