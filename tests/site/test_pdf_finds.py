@@ -1,6 +1,6 @@
 """The checks of the printed book themselves: a small book with one fault of each kind."""
 
-import paper
+import binding
 import pytest
 from leaves import CHECKS, SOURCE, Leaves
 from pdf import Unfit, bind
@@ -52,10 +52,10 @@ def small_book():
     """Return two chapters as the builder would hand them over, bound."""
     strict = {"packages": {"[-]": ["noundefined", "noerrors"]}}
     mathjax = {"path": "_static/mathjax/tex-svg-full.js", "tex": strict}
-    pages = [paper.Page(*named) for named in zip(("one", "two"), SOUND, strict=True)]
-    cover = paper.Cover("A title", "a subtitle", "An author", "2026", "<p>Free.</p>")
-    parts = [paper.Part(None, pages[:1]), paper.Part("A part", pages[1:])]
-    html, faults = paper.written(paper.Book(cover, parts, [], mathjax, "en"))
+    pages = [binding.Page(*named) for named in zip(("one", "two"), SOUND, strict=True)]
+    cover = binding.Cover("A title", "a subtitle", "An author", "2026", "<p>Free.</p>")
+    parts = [binding.Part(None, pages[:1]), binding.Part("A part", pages[1:])]
+    html, faults = binding.written(binding.Book(cover, parts, [], mathjax, "en"))
     assert faults == []
     style = ".no { display: none } .new { break-before: page; height: 9mm }"
     return html.replace("</style>", f"{style}</style>", 1)
