@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 from bs4 import BeautifulSoup
 
+INDEX = "printed-index"  # where the index with its page numbers stands
 PAGE = "#document-"  # how the builder names a page in a link; what follows is an id on that page
 NAMING = ("id", "for", "headers", "aria-labelledby", "aria-describedby", "aria-controls")
 POINTLESS = (  # what is pressed, and what a script draws on
@@ -63,8 +64,8 @@ class Book:
 def written(book):
     """Return the one page, and a list of the faults in it."""
     parts = [(part.caption, [leaf(page) for page in part.pages]) for part in book.parts]
-    # A page without a title is the place that Sphinx keeps for its index: ours comes last.
-    parts = [(caption, [leaf for leaf in leaves if leaf.h2]) for caption, leaves in parts]
+    replaced = [leaf["id"] for _, leaves in parts for leaf in leaves if is_index(leaf)]
+    parts = [(caption, [s for s in leaves if s["id"] not in replaced]) for caption, leaves in parts]
     solutions = [s for _, leaves in parts for leaf in leaves if (s := taken_solutions(leaf))]
     if solutions:
         parts.append(("Solutions", solutions))
@@ -74,6 +75,10 @@ def written(book):
     body = BeautifulSoup("", "html.parser")
     for piece in (cover(book.cover), contents(parts), *bound(parts)):
         body.append(piece)
+    for link in body.select("a[href], .page-of"):
+        kind = "href" if link.name == "a" else "data-of"
+        if link[kind].removeprefix("#").partition(":")[0] in replaced:
+            link[kind] = ("#" if kind == "href" else "") + INDEX
     faults = mended_links(body)
     return page_of(book, body, running_heads(body)), faults
 
@@ -306,6 +311,11 @@ def title_of(element):
     return list(copy.find(head.name).contents)
 
 
+def is_index(leaf):
+    """Whether a page is the index of the screen, where entries lead to titles: ours has pages."""
+    return not leaf.h2 or leaf.select_one("ul.index-entries") is not None
+
+
 def drawn_index(groups):
     """Return the index: each entry with the pages that it leads to."""
     if not groups:
@@ -317,7 +327,7 @@ def drawn_index(groups):
             lines.append(f"<p>{escape(name)}{places(links)}</p>")
             lines += [f'<p class="below">{escape(sub)}{places(at)}</p>' for sub, at in below]
     return BeautifulSoup(
-        '<section class="leaf" id="printed-index"><h2>Index</h2>'
+        f'<section class="leaf" id="{INDEX}"><h2>Index</h2>'
         f'<div class="printed-index">{"".join(lines)}</div></section>',
         "html.parser",
     ).section.extract()
