@@ -26,8 +26,8 @@ RAW_TEX = re.compile(r"\\[()\[\]]|\\[a-zA-Z]{2,}|\$\$")
 
 
 def bare(text):
-    """Leave out all white space, which a PDF does not keep."""
-    return re.sub(r"[\s\u00ad\ufffe]+", "", text)
+    """Leave out what a PDF does not keep: white space, and hyphens at the end of a line."""
+    return re.sub(r"[\s\u00ad\u2010\ufffe-]+", "", text)
 
 
 class Leaves:
