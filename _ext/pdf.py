@@ -79,9 +79,12 @@ WRITE = """pages => {
   }
   for (const entry of document.querySelectorAll('.printed-index p')) {
     const seen = new Set();  // an entry names a page once, however many places it has there
-    for (const at of entry.querySelectorAll('.at')) {
-      at.hidden = seen.has(at.textContent);
-      seen.add(at.textContent);
+    const places = [...entry.querySelectorAll('.at')];
+    const page = at => Number(at.querySelector('.page-of').textContent);
+    for (const at of places.sort((a, b) => page(a) - page(b))) {
+      entry.append(at);
+      at.hidden = seen.has(page(at));
+      seen.add(page(at));
     }
   }
 }"""
@@ -140,7 +143,7 @@ def bind(browser, source, target):
 
 def finish(pdf, target, author, subject):
     """Store the file with what a browser leaves out: who wrote it, and that the outline opens."""
-    writer = PdfWriter(clone_from=io.BytesIO(pdf))
+    writer = PdfWriter(io.BytesIO(pdf), incremental=True)  # what is there stays, byte for byte
     writer.add_metadata({"/Author": author, "/Subject": subject})
     writer.page_mode = "/UseOutlines"
     writer.create_viewer_preferences().display_doctitle = True
