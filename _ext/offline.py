@@ -1,8 +1,7 @@
 """The built book asks the network for nothing.
 
 Sphinx would load MathJax from a CDN: here it is one local file, taken from a wheel. Jupyter Book
-adds Thebe, which loads a kernel's client from a CDN: here it is left out. Source maps, for
-developers of the theme only, are a third of the built size: they are deleted.
+adds Thebe, which loads a kernel's client from a CDN: here it is left out.
 """
 
 import shutil
@@ -46,7 +45,7 @@ def settle_files(app, exception):
     source = Path(spec.submodule_search_locations[0], "static", "mathjax", MATHJAX)
     (static / "mathjax").mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, static / "mathjax" / MATHJAX)
-    for unused in [*static.rglob("*.map"), *static.glob("sphinx-thebe.*")]:
+    for unused in static.glob("sphinx-thebe.*"):
         unused.unlink()
 
 

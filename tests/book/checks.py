@@ -3,11 +3,13 @@
 import ast
 import re
 
-from reading import figure, kinds, lines, shown, tags
+from reading import GLOSSARY, figure, kinds, lines, shown, tags
 
-from posenc.lab import notebooks
+from posenc.lab import notebooks, summary, terms
 
 MOST_LINES, MOST_COLUMNS, MOST_PRINTED = 15, 88, 8
+MOST_SLIDER = 60_000  # bytes
+MOST_ROWS, MOST_WORDS = 2, 16  # of a chapter in the table through the book, and of a cell of it
 ALLOWED_IGNORED = {}  # page name: how many of its cells print a time and are not compared
 
 IGNORING = re.compile(r"nbval[-_](?:ignore|skip|raises|check)\w*|raises-exception", re.IGNORECASE)
@@ -137,6 +139,13 @@ def repeated_sliders(page):
     return sorted({name for name in names if names.count(name) > 1})
 
 
+def heavy_sliders(page):
+    """Catch a slider of 60 KB or more: its frames are stored in the notebook and in the page."""
+    html = [o.get("data", {}).get("text/html", "") for cell in page.code for o in cell.outputs]
+    sizes = [len(text.encode()) for text in html if 'class="posenc-slider"' in text]
+    return [f"a slider of {size} bytes" for size in sizes if size >= MOST_SLIDER]
+
+
 def forbidden_words(page):
     """Catch the words and the exclamation marks that STYLE.md forbids, in prose and captions."""
     captions = [" ".join(figure(cell)[:2]) for cell in page.code]
@@ -167,6 +176,61 @@ def unsolved_exercises(page):
     return faults + [f"{label} has no solution" for label in blocks if label not in solved]
 
 
+def untitled_exercises(page):
+    """Catch an exercise that does not say what it is, and a chapter that nobody is to extend."""
+    titles = re.findall(r"\{exercise(?:-start)?\} *(.*)", page.prose)
+    faults = [title for title in titles if not re.match(r"(Check|Try|Extend): \S", title)]
+    extending = any(title.startswith("Extend: ") for title in titles)
+    return faults if extending else [*faults, "no exercise is titled Extend: ..."]
+
+
+def no_summary_row(page):
+    """Catch a chapter without its row in the table through the book, or a row that is no row."""
+    tables = list(summary.tables(page.prose))
+    if len(tables) != 1:
+        return [f"{len(tables)} tables with the columns {' | '.join(summary.COLUMNS)}"]
+    (rows,) = tables
+    faults = [] if 1 <= len(rows) <= MOST_ROWS else [f"{len(rows)} rows"]
+    for row in rows:
+        if len(row) != len(summary.COLUMNS) or not all(row):
+            faults.append(f"not {len(summary.COLUMNS)} cells with something in them: {row}")
+        faults += [f"longer than {MOST_WORDS} words: {c}" for c in row if words(c) > MOST_WORDS]
+        if row and re.search(r"[\[{<]", re.sub(r"\$[^$]*\$", "", row[0])):
+            faults.append(f"the step becomes a link, and holds no link itself: {row[0]}")
+    return faults
+
+
+def words(cell):
+    """Count the words of a table's cell; a formula or a role is one."""
+    return len(re.sub(r"\$[^$]*\$|\{[\w:]+\}`[^`]*`", "x", cell).split())
+
+
+def no_index_entry(page):
+    """Catch a chapter of which the index knows nothing but the terms in bold."""
+    return [] if re.search(r"\{index\}", page.prose) else ["no {index} entry"]
+
+
+def terms_without_an_entry(page):
+    """Catch a term in bold that the glossary lacks: bold is for definitions, italics stress."""
+    return [term for term in bold_terms(page) if terms.defined(term, GLOSSARY) is None]
+
+
+def bold_terms(page):
+    """Return what a page sets in bold, without the heads that open a paragraph, item or cell.
+
+    A head ends in a mark or begins with a capital; "Predict" is one wherever it stands.
+    """
+    text = re.sub(
+        r"`[^`]*`", "x", "\n".join(line for kind, line in lines(page.prose) if kind == "prose")
+    )
+    found = []
+    for hit in re.finditer(r"(^[\s>*+|\d.-]*|\| *)?(?<!\*)\*\*([^*]+)\*\*", text, re.MULTILINE):
+        head = hit[2] == "Predict" or (hit[1] is not None and hit[2][0].isupper())
+        if not head and hit[2][-1] not in ".:?":
+            found.append(" ".join(hit[2].split()))
+    return found
+
+
 def code_that_is_not_run(page):
     """Catch Python that stands in the prose of a chapter, where nothing executes it."""
     return re.findall(r"^ *[`~]{3,} *(?:python|py|ipython3?)\b.*$", page.prose, re.MULTILINE)
@@ -186,5 +250,14 @@ OF_ALL = [
     uncompared_pictures,
     network_requests,
     repeated_sliders,
+    heavy_sliders,
 ]
-OF_CHAPTERS = [few_predictions, unsolved_exercises, code_that_is_not_run]
+OF_CHAPTERS = [
+    few_predictions,
+    unsolved_exercises,
+    untitled_exercises,
+    no_summary_row,
+    no_index_entry,
+    terms_without_an_entry,
+    code_that_is_not_run,
+]

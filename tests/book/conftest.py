@@ -9,9 +9,9 @@ from posenc.lab import notebooks
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><path d="M 1.25 2.5"/></svg>'
 PROSE = """# A page
 
-Pair {glue:text}`share` of all.
+Pair {glue:text}`share` of all. **Stress.** A **shift matrix** is one for all positions.
 
-```{exercise-start}
+```{exercise-start} Extend: one more
 :label: ex-one
 ```
 Why?
@@ -23,6 +23,15 @@ Why?
 ```
 ```{solution-end}
 ```
+"""
+CLOSE = """## What was shown
+
+```{index} RoBERTa; offset of its rows
+```
+
+| step | what it adds | what it guarantees | cost | where it breaks | who uses it |
+| --- | --- | --- | --- | --- | --- |
+| one $M_k$ | a step {eq}`eq-one` | all | $2d$ products | never | {cite:t}`vaswani2017` |
 """
 
 
@@ -60,7 +69,9 @@ def sound():
         for n, (source, metadata, outputs) in enumerate(cells)
     ]
     prose = [PROSE.replace("ex-one", name) for name in ("ex-one", "ex-two", "ex-three")]
-    return v4.new_notebook(cells=[*map(v4.new_markdown_cell, prose), *code])
+    return v4.new_notebook(
+        cells=[*map(v4.new_markdown_cell, prose), *code, v4.new_markdown_cell(CLOSE)]
+    )
 
 
 @pytest.fixture

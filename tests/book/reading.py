@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from posenc.lab import notebooks
+from posenc.lab import notebooks, terms
 
 ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "book"
@@ -61,6 +61,7 @@ def pages(*suffixes):
     return [Page(path) for path in found if not SKIPPED & set(path.parts)]
 
 
+GLOSSARY = terms.entries((BOOK / "appendix/glossary.md").read_text(encoding="utf-8"))
 NOTEBOOKS = pages(".ipynb")
 PAGES = pages(".ipynb", ".md")
 CHAPTERS = [page for page in NOTEBOOKS if re.match(r"[1-7]-", page.name)]

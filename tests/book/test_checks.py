@@ -32,8 +32,18 @@ def source(cell, text):
     cell.source = text
 
 
+def swap(cell, old, new):
+    """Change what must be there."""
+    assert old in cell.source
+    cell.source = cell.source.replace(old, new)
+
+
 SLIDER = '<div class="posenc-slider" id="slider-one"></div>'
-# Cells: prose 0 to 2 (an exercise each), imports 3, a print and a glued number 4, a figure 5.
+HEAVY = SLIDER.replace("></div>", ">" + "x" * 60_000 + "</div>")
+HEADS = f"| {' | '.join(checks.summary.COLUMNS)} |\n| --- | --- | --- | --- | --- | --- |\n"
+ROW = "| one $M_k$ | a | b | c | d | e |\n"
+# Cells: prose 0 to 2 (an exercise each), imports 3, a print and a glued number 4, a figure 5, the
+# close 6.
 PLANTED = [
     (checks.not_run_in_order, lambda c: c[4].update(execution_count=None)),
     (checks.not_run_in_order, lambda c: c[4].update(execution_count=7)),
@@ -71,6 +81,7 @@ PLANTED = [
     (checks.network_requests, lambda c: output(c[4], "<script>fetch('x')</script>", "text/html")),
     (checks.network_requests, lambda c: output(c[4], "a{b:url(http://a.b)}", "text/html")),
     (checks.repeated_sliders, lambda c: output(c[4], SLIDER + SLIDER, "text/html")),
+    (checks.heavy_sliders, lambda c: output(c[4], HEAVY, "text/html")),
     (checks.forbidden_words, lambda c: source(c[0], "The proof is simply this.")),
     (checks.forbidden_words, lambda c: source(c[0], "```{note}\nObviously so.\n```")),
     (checks.forbidden_words, lambda c: source(c[0], "It holds!")),
@@ -81,6 +92,20 @@ PLANTED = [
         checks.unsolved_exercises,
         lambda c: source(c[0], c[0].source.replace("} ex-one", "} ex-two")),
     ),
+    (checks.untitled_exercises, lambda c: swap(c[0], "Extend: one more", "One more")),
+    (checks.untitled_exercises, lambda c: swap(c[0], " Extend: one more", "")),
+    (checks.untitled_exercises, lambda c: [swap(c[n], "Extend:", "Try:") for n in range(3)]),
+    (checks.no_summary_row, lambda c: swap(c[6], "| who uses it |", "| users |")),
+    (checks.no_summary_row, lambda c: source(c[6], HEADS)),
+    (checks.no_summary_row, lambda c: source(c[6], HEADS + 3 * ROW)),
+    (checks.no_summary_row, lambda c: source(c[6], f"{HEADS}{ROW}\n{HEADS}{ROW}")),
+    (checks.no_summary_row, lambda c: source(c[6], HEADS + ROW.replace("| e ", "|"))),
+    (checks.no_summary_row, lambda c: source(c[6], HEADS + ROW.replace("| e ", ""))),
+    (checks.no_summary_row, lambda c: source(c[6], HEADS + ROW.replace("b", "b " * 17))),
+    (checks.no_summary_row, lambda c: source(c[6], HEADS + ROW.replace("one", "[one](a)"))),
+    (checks.no_index_entry, lambda c: swap(c[6], "{index}", "{note}")),
+    (checks.terms_without_an_entry, lambda c: swap(c[0], "shift matrix", "shifty matrix")),
+    (checks.terms_without_an_entry, lambda c: swap(c[0], "A **shift", "**shifty")),
     (checks.code_that_is_not_run, lambda c: source(c[0], "```python\nprint(1)\n```")),
 ]
 

@@ -17,6 +17,8 @@ NO_BOOK = "the book is not built: make book"
 def pytest_generate_tests(metafunc):
     if "page" in metafunc.fixturenames:
         metafunc.parametrize("page", built_pages() or ["no page"])
+    if "device" in metafunc.fixturenames:
+        metafunc.parametrize("device", WIDTHS)
 
 
 def cannot(reason: str):

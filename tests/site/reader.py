@@ -8,6 +8,8 @@ from urllib.parse import unquote, urlsplit
 
 from axe_playwright_python.base import AXE_FILE_PATH
 from bs4 import BeautifulSoup
+from hands import moving, unfold_by_key, walk
+from paper import CUT, printed, spaced
 
 HTML = Path(__file__).parents[2] / "_build" / "html"
 
@@ -175,6 +177,12 @@ def visit(context, file: Path, *, desktop: bool) -> Visit:
     page.on("requestfailed", lambda request: seen["files"].append(f"missing: {request.url}"))
     page.emulate_media(color_scheme="light")
     page.goto(file.as_uri())
+    page.evaluate("window.MathJax?.startup?.promise")
+    seen["motion"] += moving(page)
+    if desktop:  # the same text has the same controls on a phone, behind fewer others
+        seen["keyboard"] += walk(page)
+        seen["keyboard"] += unfold_by_key(page)
+        seen["print"] += printed(page)
     page.evaluate(UNFOLD)
     page.evaluate(AXE)
     for kind, look in [
@@ -184,6 +192,11 @@ def visit(context, file: Path, *, desktop: bool) -> Visit:
         ("pictures", PICTURES),
     ]:
         seen[kind] += page.evaluate(look)
+    seen["spacing"] += spaced(page)
+    if desktop:  # as at twice its size
+        page.set_viewport_size({"width": 640, "height": 400})
+        seen["zoom"] += page.evaluate(SIDEWAYS) + page.evaluate(CUT)
+        page.set_viewport_size({"width": 1280, "height": 800})
     page.evaluate(THIN_OUT)
     off = {rule: {"enabled": False} for rule in COLOUR_RULES}
     look_with_axe(page, "light", seen, runOnly=AXE_RULES, rules=off)

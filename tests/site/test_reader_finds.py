@@ -7,6 +7,13 @@ ELSEWHERE = '<img src="https://example.org/a.png" alt="A picture from elsewhere"
 DEAD_SLIDER = """<div id="stuck"><svg role="img" aria-label="A picture that never moves"></svg>
 <input type="range" aria-label="offset"><output>0</output></div>"""
 
+UNREACHED = """<div onkeydown="if (event.key === 'Tab') event.preventDefault()">
+<button>last</button></div><button>behind it</button>"""
+STIFF = '<details id="stiff"><summary onclick="return false">open me</summary>inside</details>'
+MOTION = '<p class="planted-motion" style="transition: color 1s !important">fades</p>'
+BOX = """<div class="planted-box" style="width: 6em; height: 1.2em; overflow: hidden">four words
+ here</div>"""
+
 # The kind of fault, a part of its report, and what is planted.
 PLANTED = [
     ("network", "https://example.org/a.png", ELSEWHERE),
@@ -24,6 +31,27 @@ PLANTED = [
     ("accessibility", "dark: color-contrast", '<p style="color: #222">legible by day</p>'),
     ("sliders", "stuck: the picture does not follow", DEAD_SLIDER),
     ("sliders", "stuck: an arrow key does not change", ""),
+    ("keyboard", "tabindex 3: <a", '<a tabindex="3" href="#">first</a>'),
+    ("keyboard", "no focus ring: <a", '<a class="b" style="outline: 0 !important" href="#">b</a>'),
+    ("keyboard", "focused and not seen: <button", '<button style="opacity: 0">c</button>'),
+    ("keyboard", "Tab does not reach: <button", UNREACHED),
+    ("keyboard", "no way round", ""),
+    ("keyboard", "Enter does not open a folded part: stiff", STIFF),
+    ("motion", "p.planted-motion", MOTION),
+    ("print", "on paper: <button", ""),
+    ("print", 'stays folded: <div class="toggle-hidden', '<div class="toggle-hidden">away</div>'),
+    (
+        "print",
+        "cut at the right",
+        '<div style="overflow: auto; width: 9em">' + "wide" * 9 + "</div>",
+    ),
+    ("print", "on rgb(0, 0, 0)", '<p style="background: black; color: white">night</p>'),
+    ("spacing", "planted-box", BOX),
+    (
+        "zoom",
+        "wide on a large screen",
+        '<div style="width: 700px">wide on a large screen too</div>',
+    ),
     ("links", "no such file: lost.html", '<a href="lost.html">lost</a>'),
     ("links", "no such anchor: #lost", '<a href="#lost">lost</a>'),
     ("remote", "//example.org/late.js", '<script defer src="//example.org/late.js"></script>'),
