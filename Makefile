@@ -12,11 +12,14 @@ CHAPTER ?=
 BUILDS_THE_BOOK := jupyter-book numpydoc sphinx-exercise sphinx-proof sphinxcontrib-bibtex \
 	sphinx-mathjax-offline numpy mpmath array-api-compat flit_core
 
+# What printing it needs besides: it drives a Chromium, which is not installed here.
+PRINTS_THE_BOOK := playwright pypdf
+
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout=120
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help book test lint types unit peers notebooks site run lab bench gpu study study-check \
+.PHONY: help book pdf one-page test lint types unit peers notebooks site run lab bench gpu study study-check \
 	breaks clean
 
 help: ## list the steps
@@ -30,6 +33,14 @@ book: $(VENV)/.for-book $(VENV)/.posenc ## build the book from the stored output
 	@echo
 	@echo "The book is built. Open this file in a browser; no server and no network are needed:"
 	@echo "  $(CURDIR)/_build/html/index.html"
+
+pdf: one-page $(VENV)/.for-pdf ## print the book: _build/pdf/waves-that-count.pdf (needs a Chromium)
+	$(PY) _ext/pdf.py _build/singlehtml/book.html _build/pdf/waves-that-count.pdf
+
+# All pages in one file, ready to be printed.
+one-page: $(VENV)/.for-book $(VENV)/.posenc
+	@rm -rf _build/singlehtml
+	$(VENV)/bin/jupyter-book build . -W -n --keep-going --all --builder singlehtml
 
 test: lint types unit peers notebooks site ## lint, types, unit, peers, notebooks, book, site: what every change must pass
 
@@ -50,7 +61,7 @@ peers: $(VENV)/.for-all $(VENV)/.posenc ## the package against other libraries
 notebooks: $(VENV)/.for-all $(VENV)/.posenc ## run every chapter; each stored output must come out again
 	$(PY) -m pytest $(NBVAL) --durations=5 book
 
-site: $(VENV)/.for-all book ## read the built pages as a reader would (needs a Chromium)
+site: $(VENV)/.for-all book one-page ## read the built pages and the printed book as a reader would (needs a Chromium)
 	$(PY) -m pytest tests/site --durations=5
 
 run: $(VENV)/.for-all $(VENV)/.posenc ## run chapters and store what they show [CHAPTER=book/2-waves/shift.ipynb]
@@ -103,10 +114,14 @@ $(VENV)/.for-book: requirements.txt | $(VENV)/.made
 	@$(PIP) install --quiet -c requirements.txt $(BUILDS_THE_BOOK)
 	@touch $@
 
+$(VENV)/.for-pdf: requirements.txt requirements-checks.txt | $(VENV)/.for-book
+	@$(PIP) install --quiet -c requirements.txt -c requirements-checks.txt $(PRINTS_THE_BOOK)
+	@touch $@
+
 $(VENV)/.for-all: requirements.txt requirements-checks.txt | $(VENV)/.made
 	@echo "Installing what running and testing the book needs into $(VENV) (some minutes, once)."
 	@$(PIP) install --quiet -r requirements.txt -r requirements-checks.txt
-	@touch $(VENV)/.for-book $@
+	@touch $(VENV)/.for-book $(VENV)/.for-pdf $@
 
 # The package itself, as a link to this folder. Order-only: whichever stamp exists will do.
 $(VENV)/.posenc: pyproject.toml | $(VENV)/.for-book

@@ -1,19 +1,15 @@
 """A browser, and what it saw on each page of the built book; each page is read once."""
 
 import os
-import shutil
 from functools import cache
 from pathlib import Path
 
+import chromium
 import pytest
 from playwright.sync_api import sync_playwright
 from reader import HTML, WIDTHS, Visit, built_pages, visit
 
 NO_BOOK = "the book is not built: make book"
-NO_BROWSER = (
-    "no Chromium found: install one (Debian: apt-get install chromium; elsewhere: "
-    "python -m playwright install chromium), or name it: CHROMIUM=/path/to/chromium make site"
-)
 
 
 def pytest_generate_tests(metafunc):
@@ -30,22 +26,10 @@ def cannot(reason: str):
     pytest.skip(reason)
 
 
-def find_chromium(own: str) -> str | None:
-    """Return the browser that the reader named, else an installed one, else Playwright's own."""
-    named = os.environ.get("CHROMIUM")
-    if named:
-        return shutil.which(named) or pytest.fail(f"CHROMIUM names no program: {named}", False)
-    candidates = [
-        "/usr/lib/chromium/chromium",  # Debian's /usr/bin/chromium is a wrapper around this
-        "chromium",
-        "chromium-browser",
-        "google-chrome",
-        "google-chrome-stable",
-        "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-        "/Applications/Chromium.app/Contents/MacOS/Chromium",
-        own,
-    ]
-    return next(filter(None, map(shutil.which, candidates)), None)
+@pytest.fixture(scope="session", name="cannot")
+def cannot_for_tests():
+    """Hand `cannot` to the tests of the printed book."""
+    return cannot
 
 
 @pytest.fixture(scope="session")
@@ -60,15 +44,12 @@ def html() -> Path:
 def browser(html):
     """One Chromium for the session, which can resolve no host name."""
     with sync_playwright() as playwright:
-        program = find_chromium(playwright.chromium.executable_path)
+        program = chromium.find(playwright.chromium.executable_path)
         if program is None:
-            cannot(NO_BROWSER)
-        chromium = playwright.chromium.launch(
-            executable_path=program,
-            args=["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND"],
-        )
-        yield chromium
-        chromium.close()
+            cannot(chromium.MISSING)
+        opened = playwright.chromium.launch(executable_path=program, args=chromium.ARGUMENTS)
+        yield opened
+        opened.close()
 
 
 @pytest.fixture(scope="session")
