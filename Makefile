@@ -35,7 +35,7 @@ book: $(VENV)/.for-book $(VENV)/.posenc ## build the book from the stored output
 	@echo "  $(CURDIR)/_build/html/index.html"
 
 pdf: one-page $(VENV)/.for-pdf ## print the book: _build/pdf/waves-that-count.pdf (needs a Chromium)
-	$(PY) _ext/pdf.py _build/singlehtml/book.html _build/pdf/waves-that-count.pdf
+	PYTHONPATH=_ext $(PY) -m printing _build/singlehtml/book.html _build/pdf/waves-that-count.pdf
 
 # All pages in one file, ready to be printed.
 one-page: $(VENV)/.for-book $(VENV)/.posenc

@@ -4,9 +4,9 @@ import os
 from functools import cache
 from pathlib import Path
 
-import chromium
 import pytest
 from playwright.sync_api import sync_playwright
+from printing import chromium
 from reader import HTML, WIDTHS, Visit, built_pages, visit
 
 NO_BOOK = "the book is not built: make book"

@@ -2,7 +2,7 @@
 
 import pytest
 from leaves import CHECKS, SOURCE, TARGET, Leaves, other_numbers
-from pdf import bind
+from printing.press import bind
 
 NO_PAGE = "the book is not ready to be printed: make one-page"
 MEGABYTES = 25

@@ -1,9 +1,10 @@
 """The checks of the printed book themselves: a small book with one fault of each kind."""
 
-import binding
 import pytest
 from leaves import CHECKS, SOURCE, Leaves
-from pdf import Unfit, bind
+from printing.book import Book, Cover, Page, Part
+from printing.press import Unfit, bind
+from printing.whole import written
 
 CHAPTER = """<section id="{0}-top"><h1>Chapter {0}</h1><p>Words before the formula.</p>
 <div class="math" id="eq-{0}"><span class="eqno">({0}.1)</span>\\[ a = b \\]</div>
@@ -52,10 +53,10 @@ def small_book():
     """Return two chapters as the builder would hand them over, bound."""
     strict = {"packages": {"[-]": ["noundefined", "noerrors"]}}
     mathjax = {"path": "_static/mathjax/tex-svg-full.js", "tex": strict}
-    pages = [binding.Page(*named) for named in zip(("one", "two"), SOUND, strict=True)]
-    cover = binding.Cover("A title", "a subtitle", "An author", "2026", "<p>Free.</p>")
-    parts = [binding.Part(None, pages[:1]), binding.Part("A part", pages[1:])]
-    html, faults = binding.written(binding.Book(cover, parts, [], mathjax, "en"))
+    pages = [Page(*named) for named in zip(("one", "two"), SOUND, strict=True)]
+    cover = Cover("A title", "a subtitle", "An author", "2026", "<p>Free.</p>")
+    parts = [Part(None, pages[:1]), Part("A part", pages[1:])]
+    html, faults = written(Book(cover, parts, [], mathjax, "en"))
     assert faults == []
     style = ".no { display: none } .new { break-before: page; height: 9mm }"
     return html.replace("</style>", f"{style}</style>", 1)

@@ -2,18 +2,21 @@
 
 Sphinx's own merges the chapters before it numbers them, and two chapters with a section of the same
 name then share one anchor. Here each page is written as the HTML book writes it, so that chapters,
-figures, equations and exercises bear the same numbers, and `binding` puts the pages together.
+figures, equations and exercises bear the same numbers, and `whole` puts the pages together.
 """
 
 from pathlib import Path
 
-import binding
 import yaml
 from docutils.io import StringOutput
 from sphinx import addnodes
 from sphinx.builders.singlehtml import SingleFileHTMLBuilder
 from sphinx.environment.adapters.indexentries import IndexEntries
 from sphinx.util import logging
+
+from .book import Book, Cover, Page, Part
+from .places import PAGE
+from .whole import written
 
 STYLE = Path(__file__).with_name("paper.css")
 logger = logging.getLogger(__name__)
@@ -23,26 +26,24 @@ class OnePageBuilder(SingleFileHTMLBuilder):
     """Write every page as the HTML book does, and all of them into one file."""
 
     def get_target_uri(self, docname, typ=None):
-        """Name the place where a page begins; `binding` turns it into the anchor of one file."""
-        return binding.PAGE + docname
+        """Name the place where a page begins; `places` turns it into the anchor of one file."""
+        return PAGE + docname
 
     def write(self, *ignored):
         """Render the pages in the order of the contents and write them as one."""
         self.prepare_writing(self.env.all_docs)
         parts = [
-            binding.Part(
-                caption, [self.rendered(name) for name in names if name in self.env.titles]
-            )
+            Part(caption, [self.rendered(name) for name in names if name in self.env.titles])
             for caption, names in self.reading_order()
         ]
-        book = binding.Book(
+        book = Book(
             cover=self.cover(),
             parts=parts,
             index=IndexEntries(self.env).create_index(self),
             mathjax={"path": f"_static/{self.config.mathjax_path}", **self.config.mathjax3_config},
             language=self.globalcontext["language"] or "en",
         )
-        page, faults = binding.written(book)
+        page, faults = written(book)
         for fault in faults:
             logger.warning("the printed book: %s", fault)
         Path(self.outdir, "book.html").write_text(page, encoding="utf-8")
@@ -86,13 +87,13 @@ class OnePageBuilder(SingleFileHTMLBuilder):
         self.post_process_images(doctree)
         self.docwriter.write(doctree, StringOutput(encoding="utf-8"))
         self.docwriter.assemble_parts()
-        return binding.Page(docname, self.docwriter.parts["fragment"])
+        return Page(docname, self.docwriter.parts["fragment"])
 
     def cover(self):
         """Return what the title page says: all of it stands in _config.yml."""
         settings = yaml.safe_load(Path(self.srcdir, "_config.yml").read_text(encoding="utf-8"))
         title, _, subtitle = settings["title"].partition(" — ")
-        return binding.Cover(
+        return Cover(
             title=title,
             subtitle=subtitle,
             author=self.config.author,
