@@ -34,6 +34,7 @@ BUILD = (
     "--all",
     "-q",
 )
+ONE_PAGE = (*BUILD, "--builder", "singlehtml")
 
 
 @dataclass(frozen=True)
@@ -817,6 +818,18 @@ BREAKS = (
         "_static/book.css",
         swap("animation: none !important; transition: none !important;", ""),
         (BUILD, (*TESTS, "tests/site/test_site.py", "-k", "less_motion and formula")),
+    ),
+    Break(
+        "printed before its pages were known",
+        "_ext/printing/press.py",
+        swap("if places == known:", "if places:"),
+        (ONE_PAGE, (*TESTS, "tests/site/test_pdf_finds.py", "-k", "sound_book")),
+    ),
+    Break(
+        "contents that fall into letters",
+        "_ext/printing/paper.css",
+        swap(".part .leader { display", ".leader { display"),
+        (ONE_PAGE, (*TESTS, "tests/site/test_pdf.py", "-k", "copying")),
     ),
     Break(
         "a label without a test",

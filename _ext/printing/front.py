@@ -1,10 +1,13 @@
 """What stands before the text: the title page, the contents, and the leaf that opens a part."""
 
 import math
+from collections import Counter
 from html import escape
 
 from .markup import parsed, title_of
 from .places import page_number
+
+SHARED = 4  # chapters; a title that more of them have tells nothing in the contents
 
 
 def cover(said):
@@ -31,6 +34,7 @@ def wave(n):
 def contents(parts):
     """Return the table of contents; the printer writes the pages in."""
     section = parsed('<section class="contents" id="contents"><h1>Contents</h1><ul></ul></section>')
+    bearers = Counter(title for _, leaves in parts for leaf in leaves for title in titles(leaf))
     number = 0
     for caption, leaves in parts:
         if caption:
@@ -38,10 +42,15 @@ def contents(parts):
             section.ul.append(entry(f"part-{number}", caption, "part-name"))
         for leaf in leaves:
             section.ul.append(entry(leaf["id"], leaf.h2, "chapter"))
-            for head in leaf.find_all("h3"):
-                if head.get("id"):
+            for title, head in titles(leaf).items():
+                if bearers[title] <= SHARED:
                     section.ul.append(entry(head["id"], head, "section"))
     return section
+
+
+def titles(leaf):
+    """Return the titles of a leaf's sections: what each says, and the title itself."""
+    return {head.get_text(): head for head in leaf.find_all("h3") if head.get("id")}
 
 
 def part_opening(number, caption, leaves):

@@ -8,7 +8,7 @@ from .markup import parsed
 
 PAGE = "#document-"  # how the builder names a page in a link; what follows is an id on that page
 NAMING = ("id", "for", "headers", "aria-labelledby", "aria-describedby", "aria-controls")
-PLAIN = ["h1", "h2", "h3", "h4", "h5", "h6", "table", "figcaption"]  # without "(page 12)"
+PLAIN = ["h1", "h2", "h3", "h4", "h5", "h6", "figcaption"]  # without "(page 12)"
 
 
 def anchor(page, place=""):
@@ -21,9 +21,9 @@ def page_number(target):
     return f'<span class="page-of" data-of="{escape(target)}">000</span>'
 
 
-def on_page(target):
+def on_page(target, word="page"):
     """Return the page of a target for those who cannot press a link."""
-    return f'<span class="on-page"> (page\u00a0{page_number(target)})</span>'
+    return f'<span class="on-page"> ({word}\u00a0{page_number(target)})</span>'
 
 
 def own_names(soup, name):
@@ -39,7 +39,8 @@ def own_names(soup, name):
             page, _, place = href.removeprefix(PAGE).partition("#")
             link["href"] = "#" + anchor(page, place)
             if page != name and link.select_one(".doc, .std-ref") and not link.find_parent(PLAIN):
-                link.append(parsed(on_page(anchor(page, place))))
+                word = "p." if link.find_parent("table") else "page"
+                link.append(parsed(on_page(anchor(page, place), word)))
         elif href.startswith("#"):
             link["href"] = "#" + anchor(name, href[1:])
 

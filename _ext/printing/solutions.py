@@ -1,4 +1,4 @@
-"""Solutions leave their chapter: a leaf of their own holds them, behind all chapters."""
+"""Solutions leave their chapter: behind all chapters they follow one another without a gap."""
 
 from .markup import parsed, title_of
 from .places import on_page, page_number
@@ -9,7 +9,7 @@ def taken_solutions(leaf):
     found = leaf.select("div.solution")
     if not found:
         return None
-    section = parsed('<section class="leaf"><h2></h2></section>')
+    section = parsed('<section class="leaf solutions"><h2></h2></section>')
     section["id"] = leaf["id"] + ":solutions"
     for child in title_of(leaf):
         section.h2.append(child)

@@ -43,9 +43,12 @@ def bound(parts):
 
 
 def running_heads(body):
-    """Give each leaf a kind of page of its own, with its title at the head; return the rules."""
+    """Give a leaf a kind of page of its own, with its title at the head; return the rules.
+
+    Solutions share theirs, which the styles describe.
+    """
     rules = []
-    for n, section in enumerate(body.select("section.leaf")):
+    for n, section in enumerate(body.select("section.leaf:not(.solutions)")):
         title = " ".join(section.h2.get_text(" ", strip=True).split())
         title = re.sub(r"\\[()]", "", title).replace("\\", "\\\\").replace('"', '\\"')
         section["style"] = f"page: leaf-{n}"

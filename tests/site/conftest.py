@@ -41,7 +41,7 @@ def html() -> Path:
 
 
 @pytest.fixture(scope="session")
-def browser(html):
+def browser():
     """One Chromium for the session, which can resolve no host name."""
     with sync_playwright() as playwright:
         program = chromium.find(playwright.chromium.executable_path)
@@ -53,7 +53,7 @@ def browser(html):
 
 
 @pytest.fixture(scope="session")
-def contexts(browser):
+def contexts(html, browser):
     """Open a desktop and a phone."""
     return {
         device: browser.new_context(

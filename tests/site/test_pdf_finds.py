@@ -3,6 +3,8 @@
 import pytest
 from leaves import CHECKS, SOURCE, Leaves
 from printing.book import Book, Cover, Page, Part
+from printing.front import SHARED, contents
+from printing.markup import parsed
 from printing.press import Unfit, bind
 from printing.whole import written
 
@@ -12,7 +14,8 @@ CHAPTER = """<section id="{0}-top"><h1>Chapter {0}</h1><p>Words before the formu
 <circle r="40" cx="99" cy="45"/></svg><figcaption><span class="caption-number">Fig. {0}.1 </span>A
 disc for {0}.</figcaption></figure>
 <p>The same as <a href="#document-{1}#{1}-top"><span class="doc">Chapter {1}</span></a> has.</p>
-<section id="{0}-more"><h2>More of {0}</h2><p>Less.</p><pre>x = 1</pre></section>
+<section id="{0}-more"><h2>More of {0}</h2><p>Less.</p><div class="highlight"><pre>if x:
+    y = 1</pre></div></section>
 <div class="exercise admonition" id="ex-{0}"><p class="admonition-title">Exercise {0}.1</p>
 <p>Why?</p></div>
 <div class="solution admonition" id="sol-{0}"><p class="admonition-title">Solution to
@@ -22,6 +25,7 @@ SOUND = [CHAPTER.format("one", "two"), CHAPTER.format("two", "one")]
 WRONG = 'data-of="one">000</span></a>'
 ALONE = '<div class="solution" id="alone"><p class="admonition-title">Alone</p></div>'
 UNSEEN = ' style="display: none">More of two<'
+SPACED = ".part .what { letter-spacing: 9mm } .highlight pre { white-space: pre-line }"
 NARROW = ".cover svg, .cover ~ section { width: 120mm !important }"
 
 # Put before this sentence of the first chapter, or in place of other words.
@@ -30,6 +34,8 @@ LESS = "<p>Less."
 # The kind of fault, a part of its report, and how it is put into the page.
 PLANTED = [
     ("raw TeX", r"\(", LESS, r"<p>\(p</p>"),
+    ("copying", "falls into letters: Chapter two", "</style>", SPACED + "</style>"),
+    ("copying", "code:     y = 1", "</style>", "</style>"),
     ("captions", "Adiscforone", "<figcaption>", '<figcaption style="break-before: page">'),
     ("captions", "Adiscfortwo", "A\ndisc for two.", '<span class="no">A disc for two.</span>'),
     ("equation numbers", "(one.1)", '<span class="eqno">', '<span class="eqno no">'),
@@ -60,6 +66,15 @@ def small_book():
     assert faults == []
     style = ".no { display: none } .new { break-before: page; height: 9mm }"
     return html.replace("</style>", f"{style}</style>", 1)
+
+
+def test_a_title_of_many_chapters_is_not_in_the_contents():
+    """Catches contents in which every chapter ends with the same lines, and ones without a line."""
+    heads = '<h2>{0}</h2><h3 id="{0}-a">Exercises</h3><h3 id="{0}-b">{0}</h3>'
+    heads = [heads.format(f"Chapter {n}") for n in range(SHARED + 1)]
+    leaves = [parsed(f'<section id="{n}">{head}</section>') for n, head in enumerate(heads)]
+    lines = contents([(None, leaves)]).select(".section .what")
+    assert [line.text for line in lines] == [f"Chapter {n}" for n in range(SHARED + 1)]
 
 
 def printed(browser, html, name):

@@ -9,12 +9,13 @@ from .links import dead_links, wrong_page_numbers
 from .pdf import SOURCE, TARGET, Leaves
 from .pixels import faults_of_kind
 from .solutions import folded, misplaced_solutions
-from .text import lost_captions, lost_numbers, other_numbers, raw_tex
+from .text import lost_captions, lost_numbers, other_numbers, raw_tex, uncopied
 
 __all__ = ["CHECKS", "SOURCE", "TARGET", "Leaves", "other_numbers"]
 
 CHECKS = {
     "raw TeX": raw_tex,
+    "copying": uncopied,
     "captions": lost_captions,
     "equation numbers": lost_numbers,
     "contents": wrong_contents,

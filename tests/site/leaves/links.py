@@ -30,14 +30,16 @@ def dead_links(leaves):
 
 def wrong_page_numbers(leaves):
     """List the places whose page the book names and which are elsewhere."""
-    found = []
+    said = Counter()
     for place in leaves.soup.select(".to-solution .page-of, .on-page .page-of"):
         link = place.find_parent("a")
         target = link["href"][1:] if link else place["data-of"]
         words = bare(place.find_parent(["p", "li", "dd"]).get_text())
         before = words[: words.find("000")][-24:]
-        said = f"{before}{leaves.places.get(target)}"
-        legible = words.count("000") == 1 and len(before) > 8 and "\\" not in before
-        if legible and not any(said in text for text in leaves.bare_texts):
-            found.append(f"no page says {said!r}")
-    return found
+        if words.count("000") == 1 and len(before) > 8 and "\\" not in before:
+            said[f"{before}{leaves.places.get(target)}"] += 1
+    return [
+        f"not said {often} times: {words!r}"
+        for words, often in said.items()
+        if sum(text.count(words) for text in leaves.bare_texts) < often
+    ]

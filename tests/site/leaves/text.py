@@ -7,6 +7,8 @@ from bs4 import BeautifulSoup
 
 from .pdf import bare, beginning
 
+EVERY = 6  # chapters, one is read for its code: a page takes a tenth of a second
+
 RAW_TEX = re.compile(r"\\[()\[\]]|\\[a-zA-Z]{2,}|\$\$")
 
 
@@ -21,6 +23,30 @@ def raw_tex(leaves):
         for found in RAW_TEX.findall(text)
         if found not in in_code
     ]
+
+
+def uncopied(leaves):
+    """List the titles that a viewer copies letter by letter, and code without its spaces."""
+    pages = [" ".join(text.split()) for text in leaves.texts]
+    found = []
+    for box in leaves.soup.select(".contents, .part"):
+        opens = box["id"] in leaves.places  # no link leads to the contents, which begin the book
+        first, last = leaves.chapter(box["id"]) if opens else (1, leaves.starts[0] - 1)
+        for line in box.select(".what"):
+            title = " ".join(beginning(line).split())
+            if not any(title in page for page in pages[first - 1 : last]):
+                found.append(f"a title that falls into letters: {title}")
+    for leaf in leaves.soup.select("section.leaf:not(.solutions)")[::EVERY]:
+        first, last = leaves.chapter(leaf["id"])
+        printed = {
+            line.rstrip()
+            for page in leaves.reader.pages[first - 1 : last]
+            for line in page.extract_text().splitlines()
+        }
+        code = "\n".join(pre.get_text() for pre in leaf.select(".highlight pre"))
+        lines = filter(None, map(str.rstrip, code.splitlines()))
+        found += [f"code: {line}" for line in lines if line not in printed]
+    return found
 
 
 def lost_captions(leaves):
