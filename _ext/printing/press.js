@@ -48,6 +48,14 @@ const press = {
     }
   },
 
+  // A paragraph of three lines stays whole: the browser would leave its last line to the next page.
+  hold() {
+    for (const text of document.querySelectorAll('p')) {
+      const lines = text.clientHeight / parseFloat(getComputedStyle(text).lineHeight);
+      if (lines < 3.5) text.style.breakInside = 'avoid';
+    }
+  },
+
   // Formulas that MathJax refused, and pictures that did not come.
   missing: () => [
     ...[...document.querySelectorAll('[data-mml-node=merror]')].map(e => `formula: ${e.textContent}`),

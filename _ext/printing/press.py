@@ -47,6 +47,7 @@ def laid_out(page, source):
     page.add_script_tag(path=ON_THE_PAGE)
     page.evaluate("press.say()")
     page.evaluate("press.fit()")
+    page.evaluate("press.hold()")
     faults = page.evaluate("[...press.missing(), ...press.sideways()]")
     if faults:
         raise Unfit("\n".join(faults))
