@@ -96,9 +96,9 @@ def built(tmp_path_factory):
         folder.mkdir()
         (folder / "conf.py").write_text(f"globals().update({config!r})\n", encoding="utf-8")
         # In a process of its own: an extension looks at every object that this one has loaded.
+        places = ["-c", folder, "-d", root / f"doctrees-{out}", root / "source", root / out]
         done = subprocess.run(
-            [sys.executable, "-m", "sphinx", "-b", builder, "-W", "-q"]
-            + ["-c", folder, "-d", root / f"doctrees-{out}", root / "source", root / out],
+            [sys.executable, "-m", "sphinx", "-b", builder, "-W", "-q", *places],
             env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "_ext")])},
             capture_output=True,
             text=True,
