@@ -269,7 +269,7 @@ def test_the_verdict_on_heads_does_not_hang_on_the_seeds_of_the_page(how):
         return
     omega = frequencies(512).omega
     fast, drift = omega >= 2 * np.pi / 128, abs(np.subtract.outer(omega, omega))
-    together, beats = np.add.outer(1 * fast, fast), (0 < drift) & (drift < 2 * np.pi / 128)
+    together, beats = np.add.outer(1 * fast, fast), (drift > 0) & (drift < 2 * np.pi / 128)
     assert weight_if_moved(product, together == 2, 128) < 0.3
     assert min(weight_if_moved(product, together == n, 128) for n in (0, 1)) > 0.75
     assert weight_if_moved(product, beats, 128) < 0.45
