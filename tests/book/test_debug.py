@@ -1,7 +1,9 @@
 """The gallery of broken encodings: every exhibit is complete, and its test is there."""
 
 import ast
+import importlib.util
 import re
+import sys
 from functools import cache
 
 import pytest
@@ -141,6 +143,17 @@ def test_every_named_test_is_seen_to_fail_by_the_breaks():
     seen = {f"tests/{test}" for test in re.findall(r'unit\("(\S+)"\)', source)}
     named = {of_solution(parts)[1] for parts in exhibits(PAGE).values()}
     assert not named - seen
+
+
+def test_every_break_finds_its_place(monkeypatch):
+    """Catches a fault of the breaks that can no longer be put in, so that the run of them stops."""
+    spec = importlib.util.spec_from_file_location("breaks", ROOT / "tests" / "breaks.py")
+    breaks = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, breaks)  # for its dataclass
+    spec.loader.exec_module(breaks)
+    for each in breaks.BREAKS:
+        text = (ROOT / each.file).read_text(encoding="utf-8")
+        assert each.put(text) != text, each.name
 
 
 @pytest.mark.parametrize(
