@@ -385,16 +385,19 @@ BREAKS = (
     Break(
         "kind E: shorter than trained",
         "posenc/context/_stretch.py",
-        swap('max(trained, tokens("seq_len", seq_len))', 'tokens("seq_len", seq_len)'),
+        swap(
+            'max(trained, whole_number("seq_len", seq_len, at_least=1))',
+            'whole_number("seq_len", seq_len, at_least=1)',
+        ),
         unit("test_context.py::test_dynamic_remembers_nothing"),
     ),
     Break(
         "kind E: a base that stays grown",
         "posenc/context/_stretch.py",
         swap(
-            'length = max(trained, tokens("seq_len", seq_len))',
-            'length = max(trained, tokens("seq_len", seq_len), *dynamic.__dict__.values())\n'
-            "    dynamic.grown = length",
+            'length = max(trained, whole_number("seq_len", seq_len, at_least=1))',
+            'length = max(trained, whole_number("seq_len", seq_len, at_least=1),'
+            " *dynamic.__dict__.values())\n    dynamic.grown = length",
         ),
         unit("test_context.py::test_dynamic_remembers_nothing"),
     ),
@@ -444,14 +447,18 @@ BREAKS = (
         "kind E: one list for every length",
         "posenc/context/_families.py",
         swap(
-            'divisors = long if tokens("seq_len", seq_len) > trained else short', "divisors = long"
+            'divisors = long if whole_number("seq_len", seq_len, at_least=1) > trained else short',
+            "divisors = long",
         ),
         unit("test_context.py::test_longrope_chooses_by_the_length_of_the_whole_text"),
     ),
     Break(
         "kind E: the long list a token early",
         "posenc/context/_families.py",
-        swap('tokens("seq_len", seq_len) > trained', 'tokens("seq_len", seq_len) >= trained'),
+        swap(
+            'whole_number("seq_len", seq_len, at_least=1) > trained',
+            'whole_number("seq_len", seq_len, at_least=1) >= trained',
+        ),
         unit("test_context.py::test_longrope_chooses_by_the_length_of_the_whole_text"),
     ),
     Break(
@@ -475,7 +482,10 @@ BREAKS = (
     Break(
         "kind F: an odd width",
         "posenc/context/_numbers.py",
-        swap("if width % 2:", "if width % 2 and width > 7:"),
+        swap(
+            "width = even_number(name, dim, at_least=at_least)",
+            "width = even_number(name, dim + (int(dim) % 2 if dim == 7 else 0), at_least=at_least)",
+        ),
         unit("test_context_door.py::test_width_base_and_factor_are_checked_at_the_door"),
     ),
     Break(

@@ -1,10 +1,13 @@
 """The gallery of broken encodings: every exhibit is complete, and its test is there."""
 
 import ast
+import importlib.util
 import re
+import sys
 from functools import cache
 
 import pytest
+import torch
 from reading import BOOK, ROOT, Page, shown
 
 PAGE = Page(BOOK / "appendix" / "debug.ipynb")
@@ -142,6 +145,17 @@ def test_every_named_test_is_seen_to_fail_by_the_breaks():
     assert not named - seen
 
 
+def test_every_break_finds_its_place(monkeypatch):
+    """Catches a fault of the breaks that can no longer be put in, so that the run of them stops."""
+    spec = importlib.util.spec_from_file_location("breaks", ROOT / "tests" / "breaks.py")
+    breaks = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, breaks)  # for its dataclass
+    spec.loader.exec_module(breaks)
+    for each in breaks.BREAKS:
+        text = (ROOT / each.file).read_text(encoding="utf-8")
+        assert each.put(text) != text, each.name
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -173,3 +187,69 @@ def test_a_planted_gap_is_found(old, new, tmp_path):
             assert faults(2, [*parts[:at], (kind, copy), *parts[at + 1 :]])
             return
     raise AssertionError(f"nothing to break: {old!r}")
+
+
+@cache
+def page_functions():
+    """Return what the cells of the checklist define, with what they stand on."""
+    names, wanted = {}, ("import numpy", "def close", "def reference", "def drawn", "def values")
+    wanted = (*wanted, "def parts", "def width", "def by_hand")
+    for cell in PAGE.code:
+        if any(word in cell.source for word in wanted) and "verdict(" not in cell.source:
+            exec(cell.source, names)
+    return names
+
+
+def in_the_place_of_mine(kind):
+    """Return a rotation with a fault that is no exhibit, as ``turn(x, at)``."""
+    names = page_functions()
+    by_hand, omega = names["by_hand"], names["omega"]
+
+    def tables_in_the_narrow_format(x, at):
+        angle = at[:, None, :, None].double() * omega
+        cos, sin = angle.cos().to(x.dtype).double(), angle.sin().to(x.dtype).double()
+        a, b = x.double().chunk(2, -1)
+        return torch.cat([a * cos - b * sin, b * cos + a * sin], dim=-1).to(x.dtype)
+
+    def base_by_the_longest_position(x, at):
+        base = 10000.0 * max(1.0, (float(at.max()) + 1) / 2048) ** (16 / 14)
+        return by_hand(x, at, omega=base ** (-torch.arange(8, device=at.device).double() / 8))
+
+    return {
+        "nothing": by_hand,
+        "the result in a wider format": lambda x, at: by_hand(x.to(torch.float64), at),
+        "tables in the narrow format": tables_in_the_narrow_format,
+        "positions of the caller ignored": lambda x, at: by_hand(
+            x, torch.arange(at.shape[1], device=at.device).expand(at.shape)
+        ),
+        "positions of the first text for all": lambda x, at: by_hand(x, at[:1].expand(at.shape)),
+        "positions clamped to 4096 rows": lambda x, at: by_hand(x, at.clamp(max=4095)),
+        "nothing done for one head": lambda x, at: x * 1 if x.shape[1] == 1 else by_hand(x, at),
+        "a step one too far": lambda x, at: by_hand(x, at + (at.shape[1] == 1)),
+        "another base": lambda x, at: by_hand(x, at, omega=omega**1.5),
+        "a base that grows with the positions": base_by_the_longest_position,
+        "no gradient": lambda x, at: by_hand(x.detach(), at) + 0 * x,
+    }[kind]
+
+
+@pytest.mark.parametrize(
+    ("kind", "broken"),
+    [
+        ("nothing", ""),
+        ("the result in a wider format", "width"),
+        ("tables in the narrow format", "width"),
+        ("positions of the caller ignored", "values parts width"),
+        ("positions of the first text for all", "values company"),
+        ("positions clamped to 4096 rows", "shift width"),
+        ("nothing done for one head", "company"),
+        ("a step one too far", "parts"),
+        ("another base", "values width way_back"),
+        ("a base that grows with the positions", "shift width"),
+        ("no gradient", "way_back"),
+    ],
+)
+def test_the_checklist_catches_faults_that_are_no_exhibits(kind, broken):
+    """Catches a checklist that was cut to the exhibits of the page."""
+    names, turn = page_functions(), in_the_place_of_mine(kind)
+    properties = ("values", "shift", "parts", "company", "width", "way_back")
+    assert {name for name in properties if not names[name](turn)} == set(broken.split())
