@@ -94,7 +94,7 @@ study-check: $(VENV)/.for-all $(VENV)/.posenc ## the chapter on extrapolation wi
 	$(PY) -m posenc.lab.seeds book/3-biases/extrapolation.ipynb 0 1 2 3 4 5 6 7 8 9
 
 breaks: $(VENV)/.for-all $(VENV)/.posenc ## break code and book on purpose: a named check must fail (minutes)
-	$(PY) tests/breaks.py
+	$(PY) -m tests.breaks
 
 clean: ## remove what was built (.venv stays: rm -r .venv removes it)
 	rm -rf _build .pytest_cache .mypy_cache .ruff_cache .hypothesis
