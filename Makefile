@@ -6,6 +6,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check
 CHAPTER ?=
+LAB_ARGS ?=
 
 # What building the book needs, and no more: no torch, no JupyterLab, no matplotlib.
 # numpy, mpmath and array-api-compat let the API page import posenc; flit_core installs it.
@@ -67,8 +68,8 @@ site: $(VENV)/.for-all book one-page ## read the built pages and the printed boo
 run: $(VENV)/.for-all $(VENV)/.posenc ## run chapters and store what they show [CHAPTER=book/2-waves/shift.ipynb]
 	$(PY) -m posenc.lab.notebooks $(CHAPTER)
 
-lab: $(VENV)/.for-all $(VENV)/.posenc ## open the chapters in JupyterLab
-	$(PY) -m jupyterlab --LabApp.default_url=/lab/tree/book
+lab: $(VENV)/.for-all $(VENV)/.posenc ## open the chapters in JupyterLab [LAB_ARGS=--allow-root]
+	$(PY) -m jupyterlab --LabApp.default_url=/lab/tree/book $(LAB_ARGS)
 
 bench: $(VENV)/.for-all $(VENV)/.posenc ## measure tables and rotations on this CPU, store and print the ratios (minutes)
 	$(PY) tests/benchmarks/tables.py --write book/data/benchmark-cpu.json

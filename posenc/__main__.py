@@ -43,7 +43,7 @@ def main(words: list[str] | None = None) -> int:
         else:
             text = "\n".join(lines(found))
     except OSError as error:
-        return _refuse(f"{asked.config} cannot be read: {error.strerror}")
+        return _refuse(f"{error.filename or asked.config} cannot be read: {error.strerror}")
     except (TypeError, ValueError) as error:
         return _refuse(str(error))
     return _show(text)

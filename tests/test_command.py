@@ -287,7 +287,9 @@ def test_the_command_itself(tmp_path):
     file.write_text(json.dumps(LLAMA3))
     done = subprocess.run([*command, tmp_path], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == (SAID, "")
-    gone = tmp_path / "gone.json"
-    done = subprocess.run([*command, gone], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"posenc: {gone} cannot be read: No such file or directory\n"
+    (tmp_path / "empty").mkdir()
+    for asked, gone in (("gone.json", "gone.json"), ("empty", "empty/config.json")):
+        done = subprocess.run([*command, tmp_path / asked], capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (2, "")
+        unread = f"{tmp_path / gone} cannot be read: No such file or directory"
+        assert done.stderr == f"posenc: {unread}\n"

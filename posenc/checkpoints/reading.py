@@ -180,7 +180,10 @@ def read(config: object, layer_type: str | None) -> Reading:
     found = load(config)
     model_type = found.get("model_type")
     if model_type is None:
-        raise ValueError("model_type is missing: it says which channels form a pair")
+        raise ValueError(
+            "model_type is missing: it says which channels form a pair "
+            "(a params.json of Meta has none: its weights are interleaved)"
+        )
     if not isinstance(model_type, str) or model_type not in FAMILIES:
         raise ValueError(f"model_type {model_type!r} is unknown{meant(model_type, FAMILIES)}")
     family = FAMILIES[model_type]
