@@ -11,7 +11,8 @@ LINE = """
 <div class="run-line"><p>
 <strong>Run this page:</strong> <a href="{url}" download="{file}">download the notebook</a>
 (where the browser shows it, save that), or open <code>{path}</code> after
-<code>make lab</code> in a copy of the repository (on a GPU: <code>POSENC_DEVICE=cuda make lab</code>).
+<code>make lab</code> in a copy of the repository
+(on a GPU: <code>POSENC_DEVICE=cuda make lab</code>).
 </p></div>
 """
 
