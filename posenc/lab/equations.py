@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Equation", "dangling", "pages", "read"]
+__all__ = ["Equation", "contents", "dangling", "pages", "read"]
 
 LABEL = r"eq-[a-z0-9]+(?:-[a-z0-9]+)*"
 # ```{math} with its options, :label: among them, and $$ ... $$ (label)
@@ -92,10 +92,15 @@ def dangling(equations: list[Equation]) -> list[str]:
     return faults
 
 
+def contents(root: Path) -> list[str]:
+    """Return the pages that ``_toc.yml`` names, in its order, without suffix."""
+    toc = root / "_toc.yml"
+    return IN_TOC.findall(toc.read_text(encoding="utf-8")) if toc.exists() else []
+
+
 def pages(root: Path) -> Iterator[tuple[str, str]]:
     """Yield each page of the book and its prose: in the order of ``_toc.yml``, the others after."""
-    toc = root / "_toc.yml"
-    order = IN_TOC.findall(toc.read_text(encoding="utf-8")) if toc.exists() else []
+    order = contents(root)
     found = {}
     for path in sorted((root / "book").rglob("*")):
         if path.suffix in (".ipynb", ".md") and not SKIPPED & set(path.parts):

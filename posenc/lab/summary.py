@@ -8,7 +8,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["COLUMNS", "chapters", "rows", "tables", "with_numbers"]
+from posenc.lab import equations
+
+__all__ = ["COLUMNS", "chapters", "rows", "tables"]
 
 COLUMNS = (
     "step",
@@ -18,13 +20,13 @@ COLUMNS = (
     "where it breaks",
     "who uses it",
 )
-IN_TOC = re.compile(r"^[ \t-]*file:[ \t]*(book/\d-\S+)", re.MULTILINE)
+CHAPTER = re.compile(r"book/\d-")
 GLUED = re.compile(r"\{glue:text\}`([^`:]+)[^`]*`")
 
 
 def chapters(root: Path) -> list[Path]:
     """Return the notebooks of the chapters in the order of ``_toc.yml``."""
-    named = IN_TOC.findall((root / "_toc.yml").read_text(encoding="utf-8"))
+    named = filter(CHAPTER.match, equations.contents(root))
     return [path for name in named if (path := root / f"{name}.ipynb").exists()]
 
 
@@ -48,10 +50,10 @@ def rows(notebook: Path) -> list[list[str]]:
     prose = ["".join(c["source"]) for c in cells if c["cell_type"] == "markdown"]
     found = [row for text in prose for table in tables(text) for row in table]
     numbers = dict(_glued(cells))
-    return [[with_numbers(cell, numbers) for cell in row] for row in found]
+    return [[_with_numbers(cell, numbers) for cell in row] for row in found]
 
 
-def with_numbers(cell: str, numbers: dict[str, str]) -> str:
+def _with_numbers(cell: str, numbers: dict[str, str]) -> str:
     """Return a cell whose glued numbers are written out; they are known in their chapter only."""
     return GLUED.sub(lambda asked: numbers[asked[1]], cell)
 
