@@ -88,7 +88,10 @@ def finish(pdf, target, author, subject):
 def main(source, target):
     """Print the book with the Chromium that is found."""
     with sync_playwright() as playwright:
-        program = chromium.find(playwright.chromium.executable_path)
+        try:
+            program = chromium.find(playwright.chromium.executable_path)
+        except LookupError as fault:
+            sys.exit(f"The book is not printed: {fault}")
         if program is None:
             sys.exit(chromium.MISSING)
         browser = playwright.chromium.launch(executable_path=program, args=chromium.ARGUMENTS)

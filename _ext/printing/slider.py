@@ -9,7 +9,7 @@ from .markup import parsed
 
 
 def strip(slider):
-    """Return up to three of a slider's frames side by side: the first, the middle and the last."""
+    """Return up to three of a slider's frames: the first, the middle and the last."""
     frames = json.loads(slider.find("script", type="application/json").string)
     picture, label = slider.svg, slider.label.span.get_text()
     shown = sorted({0, (len(frames) - 1) // 2, len(frames) - 1})

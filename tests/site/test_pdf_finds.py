@@ -1,5 +1,10 @@
 """The checks of the printed book themselves: a small book with one fault of each kind."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from leaves import CHECKS, SOURCE, Leaves
 from printing.book import Book, Cover, Page, Part
@@ -126,3 +131,19 @@ def test_sound_book_has_no_fault(browser, one_page):
 def test_unfit_page_is_not_printed(browser, one_page, fault, report):
     with pytest.raises(Unfit, match=report):
         printed(browser, small_book().replace(LESS, fault + LESS, 1), "unfit")
+
+
+def test_a_browser_that_is_not_there_is_said_in_one_sentence(tmp_path):
+    """Catches a traceback where somebody has misspelt the program's name."""
+    rooms = str(Path(__file__).parents[2] / "_ext")
+    done = subprocess.run(
+        [sys.executable, "-m", "printing", tmp_path / "book.html", tmp_path / "book.pdf"],
+        env={**os.environ, "PYTHONPATH": rooms, "CHROMIUM": "no-such-browser"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    said = "The book is not printed: CHROMIUM names no program: no-such-browser\n"
+    assert done.stderr == said
+    assert not list(tmp_path.iterdir())
